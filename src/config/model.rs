@@ -1,0 +1,283 @@
+//! The typed configuration: what every other part of wdev reads. No value here is unvalidated.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::Ipv4Net;
+use serde::Serialize;
+
+/// A whole sandbox, as asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Config {
+    /// The sandbox's name.
+    pub sandbox: String,
+    /// What makes the machines.
+    pub provider: ProviderName,
+    /// Versions and builds.
+    pub kubernetes: Kubernetes,
+    /// The network plugin.
+    pub cni: Cni,
+    /// How kube-proxy runs on Windows.
+    pub kube_proxy: KubeProxy,
+    /// The container runtime.
+    pub container_runtime: ContainerRuntime,
+    /// Address ranges and the way out.
+    pub network: Network,
+    /// The one Linux control plane.
+    pub control_plane: ControlPlane,
+    /// The Windows workers, in order.
+    pub workers: Vec<Worker>,
+    /// Where downloads come from.
+    pub artifacts: Artifacts,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// The user's own step scripts.
+    pub hooks: Vec<Hook>,
+    /// Text for the Vagrantfile.
+    pub vagrant: VagrantSettings,
+}
+
+/// What makes the machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderName {
+    /// The first usable one.
+    Auto,
+    /// Oracle VirtualBox through Vagrant.
+    Virtualbox,
+    /// Microsoft Hyper-V through Vagrant.
+    Hyperv,
+    /// VMware Workstation or Fusion through Vagrant.
+    VmwareDesktop,
+    /// libvirt through Vagrant.
+    Libvirt,
+    /// Docker through Vagrant: Linux machines, for tests and demos.
+    Docker,
+    /// The built-in simulator: no machines at all.
+    Sim,
+}
+
+/// Versions and builds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kubernetes {
+    /// As the user wrote it, such as `1.36` or `ci/latest-1.37`.
+    pub version: String,
+    /// A Kubernetes checkout, absolute. Only ever read.
+    pub source: Option<PathBuf>,
+    /// The components to build from it.
+    pub build: Vec<Component>,
+    /// What builds them.
+    pub builder: Builder,
+    /// Tar files of control-plane images, absolute.
+    pub images: Vec<PathBuf>,
+    /// Feature gates for every component.
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Extra arguments by component: `api_server`, `controller_manager`, `scheduler`, `kubelet`,
+    /// `kube_proxy`; then by flag without dashes.
+    pub extra_args: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// A Kubernetes binary that can be rebuilt and swapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Component {
+    /// `kubelet`
+    Kubelet,
+    /// `kube-proxy`
+    KubeProxy,
+    /// `kubeadm`
+    Kubeadm,
+    /// `kubectl`
+    Kubectl,
+}
+
+/// What builds components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builder {
+    /// Go where it is installed, else Docker.
+    Auto,
+    /// The host's Go.
+    Go,
+    /// A container.
+    Docker,
+}
+
+/// A network plugin and its version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cni {
+    /// Which.
+    pub name: CniName,
+    /// Its version; empty for [`CniName::None`].
+    pub version: String,
+}
+
+/// The network plugins that wdev knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CniName {
+    /// Calico
+    Calico,
+    /// Antrea
+    Antrea,
+    /// Flannel
+    Flannel,
+    /// None: the user brings one.
+    None,
+}
+
+/// How kube-proxy runs on Windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KubeProxy {
+    /// As a Windows service.
+    Service,
+    /// In a HostProcess container.
+    Hostprocess,
+    /// Not at all.
+    None,
+}
+
+/// The container runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ContainerRuntime {
+    /// `containerd`
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Address ranges and the way out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Network {
+    /// The subnet that the nodes' addresses lie in.
+    pub nodes: Ipv4Net,
+    /// The pod CIDR.
+    pub pods: Ipv4Net,
+    /// The service CIDR.
+    pub services: Ipv4Net,
+    /// DNS servers for the nodes; the provider's own when empty.
+    pub dns: Vec<IpAddr>,
+    /// The proxy for the nodes.
+    pub proxy: Proxy,
+}
+
+/// A proxy, as URLs. They may hold a password, so they never show in debug output.
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Proxy {
+    /// For http.
+    pub http: Option<String>,
+    /// For https.
+    pub https: Option<String>,
+    /// Hosts and ranges that are reached directly.
+    pub no_proxy: Vec<String>,
+}
+
+/// The one Linux control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ControlPlane {
+    /// The node's name.
+    pub name: String,
+    /// The machine.
+    pub machine: MachineSpec,
+    /// Its address in the node subnet.
+    pub address: Ipv4Addr,
+    /// Taints, as `key=value:Effect`.
+    pub taints: Vec<String>,
+}
+
+/// A Windows worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Worker {
+    /// The node's name, at most 15 characters.
+    pub name: String,
+    /// The Windows Server version: `2019`, `2022` or `2025`.
+    pub windows: String,
+    /// The machine.
+    pub machine: MachineSpec,
+    /// Its address in the node subnet.
+    pub address: Ipv4Addr,
+    /// Labels that it registers with.
+    pub labels: BTreeMap<String, String>,
+    /// Taints that it registers with, as `key=value:Effect`.
+    pub taints: Vec<String>,
+}
+
+/// What a machine is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MachineSpec {
+    /// The box; empty for the default of the provider. For `docker` an image.
+    pub r#box: String,
+    /// The version of the box; empty for the newest that is there.
+    pub box_version: String,
+    /// Where the box comes from; empty for the registry.
+    pub box_url: String,
+    /// `sha256:…` of the box file; empty for none.
+    pub box_checksum: String,
+    /// Virtual processors.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+}
+
+/// Where downloads come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Artifacts {
+    /// A prefix that stands for every download site; empty for none.
+    pub mirror: String,
+    /// Use the cache and nothing else.
+    pub offline: bool,
+    /// Let nodes download by themselves.
+    pub guest_download: bool,
+}
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Timeouts {
+    /// From the start of a machine until it answers.
+    pub boot: Duration,
+    /// From a reboot until it is proven.
+    pub reboot: Duration,
+    /// One step.
+    pub step: Duration,
+    /// Until a node or the cluster is Ready.
+    pub ready: Duration,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Proxy(…)")
+    }
+}
+
+/// One of the user's own step scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hook {
+    /// A node's name, `control-plane`, `workers` or `all`.
+    pub node: String,
+    /// The phase at whose end it runs; see [`PHASES`].
+    pub phase: String,
+    /// The script's file, absolute: bash for Linux nodes, PowerShell for Windows nodes.
+    pub script: PathBuf,
+}
+
+/// The phases of a node's lane, in order. A hook runs at the end of one.
+pub const PHASES: [&str; 7] = [
+    "machine",
+    "prepare",
+    "runtime",
+    "kubernetes",
+    "cluster",
+    "network",
+    "verify",
+];
+
+/// Text that is inserted into the Vagrantfile as it is: Ruby, written by the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VagrantSettings {
+    /// By provider (inside its provider block, with the variable `p`) or by node's name (inside its
+    /// machine block, with the variable `node`).
+    pub extra: BTreeMap<String, String>,
+}

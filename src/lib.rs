@@ -1,0 +1,17 @@
+//! `wdev`: real Kubernetes clusters with Windows nodes on your own machine.
+//!
+//! `docs/architecture.md` describes the parts and which of them may know which.
+
+pub mod channel;
+pub mod cli;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod event;
+pub mod home;
+pub mod names;
+pub mod plan;
+pub mod process;
+pub mod provider;
+pub mod render;
+pub mod stop;

@@ -1,0 +1,1 @@
+//! A seeded world of machines without any machine.

@@ -1,0 +1,1 @@
+//! Vagrant as a provider: all that knows Vagrant.

@@ -1,0 +1,1 @@
+//! Templates, and the quoting filter of every target language.
