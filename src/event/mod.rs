@@ -180,6 +180,9 @@ pub enum Body {
         /// The first failure.
         failure: Option<Failure>,
         summary: Summary,
+        /// True when no machine was real.
+        #[serde(default)]
+        simulated: bool,
     },
     /// An event of a newer wdev.
     #[serde(other)]
@@ -312,4 +315,7 @@ pub struct PhaseTime {
 pub trait Sink: Send {
     /// Takes one event, in order.
     fn event(&mut self, event: &Event);
+
+    /// Is told the time about once a second while a run goes on.
+    fn tick(&mut self, _now: Timestamp) {}
 }
