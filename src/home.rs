@@ -1,1 +1,307 @@
-//! Where things are on disk.
+//! Where things are on disk, and the lock that lets one run at a time have a sandbox.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::event::logs::step_log_name;
+use crate::names::{LaneName, RunId, StepId};
+
+/// The folders of one sandbox: `.wdev/SANDBOX/` beside `variables.yml`.
+#[derive(Debug, Clone)]
+pub struct SandboxFolder {
+    path: PathBuf,
+}
+
+impl SandboxFolder {
+    /// The folder of sandbox `name` of the project in `project`.
+    #[must_use]
+    pub fn new(project: &Path, name: &str) -> Self {
+        Self { path: project.join(".wdev").join(name) }
+    }
+
+    /// The folder of a sandbox whose path is known.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The journal.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.jsonl")
+    }
+
+    /// What the sandbox was last made of.
+    #[must_use]
+    pub fn record(&self) -> PathBuf {
+        self.path.join("sandbox.json")
+    }
+
+    /// What was rendered: readable, and usable by hand.
+    #[must_use]
+    pub fn rendered(&self) -> PathBuf {
+        self.path.join("rendered")
+    }
+
+    /// The simulated world.
+    #[must_use]
+    pub fn sim(&self) -> PathBuf {
+        self.path.join("sim")
+    }
+
+    /// The logs of one run.
+    #[must_use]
+    pub fn logs(&self, run: &RunId) -> PathBuf {
+        self.path.join("logs").join(run.as_str())
+    }
+
+    /// The log of one step of one run.
+    #[must_use]
+    pub fn step_log(&self, run: &RunId, lane: &LaneName, step: &StepId) -> PathBuf {
+        self.logs(run).join(step_log_name(lane, step))
+    }
+
+    /// Whether anything of the sandbox is there.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// `Host` when it cannot be made.
+    pub fn create(&self) -> Result<()> {
+        std::fs::create_dir_all(&self.path)
+            .map_err(|error| io_failure("create the folder", &self.path, &error))
+    }
+
+    /// Removes the folder, and `.wdev` when nothing else is in it. The lock must be held.
+    ///
+    /// # Errors
+    /// `Host` when something cannot be removed.
+    pub fn remove(&self, lock: Lock) -> Result<()> {
+        let gone = |result: std::io::Result<()>, path: &Path| match result {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io_failure("remove", path, &error))
+            }
+            _ => Ok(()),
+        };
+        let entries = std::fs::read_dir(&self.path)
+            .map_err(|error| io_failure("read the folder", &self.path, &error))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path == lock.path {
+                continue;
+            }
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let removed =
+                if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            gone(removed, &path)?;
+        }
+        // The lock goes last, and goes while it is held: see `same_file`.
+        gone(std::fs::remove_file(&lock.path), &lock.path)?;
+        drop(lock.file);
+        // A run that has begun since, or another sandbox, keeps its folder.
+        let _ = std::fs::remove_dir(&self.path);
+        if let Some(parent) = self.path.parent() {
+            let _ = std::fs::remove_dir(parent);
+        }
+        Ok(())
+    }
+
+    /// Takes the sandbox for this run. The lock ends with the process, however that ends.
+    ///
+    /// # Errors
+    /// `Busy` when another run has it; `Host` when the lock file cannot be made.
+    pub fn lock(&self, command: &str) -> Result<Lock> {
+        let path = self.path.join("lock");
+        let file = loop {
+            self.create()?;
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)
+                .map_err(|error| io_failure("open the lock", &path, &error))?;
+            match file.try_lock() {
+                Ok(()) if same_file(&file, &path) => break file,
+                // A `destroy` removed it between the two calls; the next file is nobody's yet.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(self.busy()),
+                Err(TryLockError::Error(error)) => return Err(io_failure("lock", &path, &error)),
+            }
+        };
+        let holder = Holder { pid: std::process::id(), command: command.to_owned(), since: Timestamp::now() };
+        // Only told to people: the lock itself is the file's.
+        if let Ok(text) = serde_json::to_vec(&holder) {
+            write_whole(&self.path.join("holder.json"), &text)?;
+        }
+        Ok(Lock { file, path })
+    }
+
+    /// Who holds the lock now, if anyone does.
+    #[must_use]
+    pub fn holder(&self) -> Option<Holder> {
+        let file = File::open(self.path.join("lock")).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(self.read_holder()),
+            _ => None,
+        }
+    }
+
+    fn read_holder(&self) -> Holder {
+        std::fs::read(self.path.join("holder.json"))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or(Holder { pid: 0, command: "unknown".to_owned(), since: Timestamp::now() })
+    }
+
+    fn busy(&self) -> Box<Failure> {
+        let Holder { pid, command, since } = self.read_holder();
+        Box::new(
+            Failure::new(Kind::Busy, format!("another run holds the sandbox in `{}`", self.path.display()))
+                .because(format!("`wdev {command}` with process id {pid}, since {since:.0}"))
+                .advise("wait until it ends, or stop it with Ctrl-C where it runs"),
+        )
+    }
+}
+
+/// The lock of a sandbox; released when dropped and when the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Who holds a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The command.
+    pub command: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// A sandbox as the host's index knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Indexed {
+    /// The sandbox's name.
+    pub sandbox: String,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// The index of all sandboxes of this user on this host.
+#[derive(Debug, Clone)]
+pub struct Index {
+    path: PathBuf,
+}
+
+impl Index {
+    /// The index under the user's state folder, or under `WDEV_HOME`.
+    ///
+    /// # Errors
+    /// `Host` when the user has no home folder.
+    pub fn of_user() -> Result<Self> {
+        if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
+            return Ok(Self { path: PathBuf::from(home).join("state").join("sandboxes") });
+        }
+        let strategy = etcetera::choose_base_strategy().map_err(|error| {
+            Failure::new(Kind::Host, "cannot find your home folder")
+                .because(error)
+                .advise("set `WDEV_HOME` to a folder that wdev may use")
+        })?;
+        let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+        Ok(Self { path: state.join("wdev").join("sandboxes") })
+    }
+
+    /// Notes a sandbox, before anything of it is made.
+    ///
+    /// # Errors
+    /// `Host` when the index cannot be written.
+    pub fn add(&self, entry: &Indexed) -> Result<()> {
+        std::fs::create_dir_all(&self.path)
+            .map_err(|error| io_failure("create the folder", &self.path, &error))?;
+        let text = serde_json::to_vec(entry)
+            .map_err(|error| Failure::new(Kind::Bug, "cannot write the index").because(error))?;
+        write_whole(&self.file_of(&entry.folder), &text)
+    }
+
+    /// Forgets a sandbox. Unknown is fine.
+    ///
+    /// # Errors
+    /// `Host` when the index cannot be written.
+    pub fn remove(&self, folder: &Path) -> Result<()> {
+        let file = self.file_of(folder);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io_failure("remove", &file, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All sandboxes, sorted by name and folder. What cannot be read is left out.
+    #[must_use]
+    pub fn all(&self) -> Vec<Indexed> {
+        let mut all: Vec<Indexed> = std::fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| std::fs::read(entry.path()).ok())
+            .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
+            .collect();
+        all.sort_by(|a, b| (&a.sandbox, &a.folder).cmp(&(&b.sandbox, &b.folder)));
+        all
+    }
+
+    fn file_of(&self, folder: &Path) -> PathBuf {
+        let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+        self.path.join(format!("{}.json", &hash[..16]))
+    }
+}
+
+/// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.
+#[cfg(unix)]
+fn same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// Whether `path` still leads to the open file. Windows keeps the name until the file is closed.
+#[cfg(not(unix))]
+fn same_file(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Writes a file in one move: whole, or not at all.
+///
+/// # Errors
+/// `Host` when it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |error: &std::io::Error| io_failure("write", path, error);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+    file.write_all(bytes).map_err(|error| failed(&error))?;
+    file.persist(path).map_err(|error| failed(&error.error))?;
+    Ok(())
+}

@@ -15,7 +15,7 @@ use super::journal::Journal;
 use super::lane::{self, LogPath, MachineLimits, Shared};
 use super::plan::{Plan, millis};
 use super::recorder::{Message, Recorder};
-use super::state::State;
+use super::state::{State, Status};
 use super::step::Known;
 use crate::channel::Io;
 use crate::clock::Clock;
@@ -62,6 +62,8 @@ pub struct Finished {
     pub failure: Option<Box<Failure>>,
     /// What the journal holds now.
     pub state: State,
+    /// The last event, a [`Body::RunFinished`].
+    pub last: Body,
 }
 
 /// A request to stop, such as a signal; the text names it.
@@ -504,25 +506,19 @@ impl Phases {
     }
 }
 
-/// The state word of a node in the summary, from what the journal knows of its steps.
+/// The state of a node in one word, from what the journal knows of its steps: `absent`, `failed`,
+/// `ready` or `incomplete`.
 #[must_use]
-pub fn node_state(plan_steps: &[StepKey], state: &State, stopped: bool) -> &'static str {
-    use super::state::Status;
-    let records: Vec<_> = plan_steps.iter().map(|key| state.steps.get(key)).collect();
-    let failed = records
-        .iter()
-        .flatten()
-        .any(|record| matches!(record.status, Status::Failed(_)));
-    match records.first() {
-        None | Some(None) => "absent",
-        _ if stopped => "stopped",
-        _ if failed => "failed",
-        _ if records
-            .iter()
-            .all(|record| record.is_some_and(|record| record.status == Status::Done)) =>
-        {
-            "ready"
-        }
-        _ => "incomplete",
+pub fn node_state(steps: &[StepKey], state: &State) -> &'static str {
+    let statuses: Vec<Option<&Status>> =
+        steps.iter().map(|key| state.steps.get(key).map(|record| &record.status)).collect();
+    if !matches!(statuses.first(), Some(Some(_))) {
+        "absent"
+    } else if statuses.iter().flatten().any(|status| matches!(status, Status::Failed(_))) {
+        "failed"
+    } else if statuses.iter().all(|status| matches!(status, Some(Status::Done))) {
+        "ready"
+    } else {
+        "incomplete"
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::recorder::Recorder;
 use super::state::State;
-use crate::channel::{Channel, Io};
+use crate::channel::{Channel, Io, Script};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::names::{LaneName, StepId};
@@ -41,6 +41,11 @@ pub trait Step: Send + Sync {
     /// What a change of the inputs with these names asks for.
     fn on_change(&self, _changed: &[String]) -> OnChange {
         OnChange::Rerun
+    }
+
+    /// The script that it runs on its node, for people who want to read it or run it by hand.
+    fn script(&self) -> Option<Script> {
+        None
     }
 
     /// Asks the node itself whether the step's result is in place. Changes nothing.

@@ -1,5 +1,6 @@
 //! What makes machines. Free of any one tool's words: the engine and the steps see only this.
 
+pub mod host;
 pub mod sim;
 pub mod vagrant;
 

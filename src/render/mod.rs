@@ -1,1 +1,2 @@
 //! Templates, and the quoting filter of every target language.
+pub mod linux;

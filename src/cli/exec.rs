@@ -1,0 +1,80 @@
+//! `wdev exec NODE -- COMMAND`
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::provider::{self, SimArguments};
+use super::run::block_on;
+use super::{Globals, session};
+use crate::channel::{Io, Line};
+use crate::clock::Clock;
+use crate::config::model::ProviderName;
+use crate::error::{Failure, Kind, Result};
+use crate::event::Stream;
+use crate::names::LaneName;
+use crate::plan::record::Record;
+use crate::stop::{Level, StopSource};
+use crate::ui::Ui;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wdev exec cp -- cat /etc/os-release
+  wdev exec winw1 -- hostname
+
+The command's exit code is passed on; when the node cannot be reached it is 5.")]
+pub(super) struct Arguments {
+    /// The node.
+    node: String,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    let (folder, record) = session::recorded(globals)?;
+    let lane = node(&record, &arguments.node)?;
+    let simulated = record.provider == ProviderName::Sim;
+    if simulated {
+        ui.err("SIMULATION: no machine is real");
+    }
+    let out = *ui;
+    let code = block_on(simulated, async {
+        let provider = provider::open(&record, &folder, Clock::new(), &SimArguments::default())?;
+        let source = StopSource::new();
+        let mut requests = super::signals::requests();
+        let stopper = source.clone();
+        tokio::spawn(async move {
+            while requests.recv().await.is_some() {
+                let interrupted = stopper.stop().level() >= Level::Interrupt;
+                stopper.raise(if interrupted { Level::Kill } else { Level::Interrupt });
+            }
+        });
+        let output = move |line: Line| match line.stream {
+            Stream::Stdout => {
+                // A reader that is gone is noticed by the command on the node or at its end.
+                let _ = out.out(&format!("{}\n", line.text));
+            }
+            _ => out.err(&line.text),
+        };
+        let io = Io { output: Arc::new(output), stop: source.stop() };
+        provider.channel(&lane).exec(&arguments.command, &io).await
+    })?;
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+/// The node of that name.
+///
+/// # Errors
+/// `NotFound`, with the names that there are.
+pub(super) fn node(record: &Record, name: &str) -> Result<LaneName> {
+    let found = record.nodes.iter().find(|node| node.name.as_str() == name);
+    found.map(|node| node.name.clone()).ok_or_else(|| {
+        let names: Vec<String> = record.nodes.iter().map(|node| node.name.to_string()).collect();
+        Box::new(
+            Failure::new(Kind::NotFound, format!("the sandbox `{}` has no node `{name}`", record.sandbox))
+                .because(format!("its nodes are {}", names.join(", "))),
+        )
+    })
+}

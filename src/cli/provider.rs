@@ -1,0 +1,139 @@
+//! Chooses and opens the provider.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::clock::Clock;
+use crate::config::model::ProviderName;
+use crate::error::{Failure, Kind, Result};
+use crate::home::SandboxFolder;
+use crate::plan::node::Role;
+use crate::plan::record::Record;
+use crate::provider::sim::{Fault, Faults, Settings, Sim, SimNode, Store};
+use crate::provider::vagrant::{self, MachineRef, Vagrant};
+use crate::provider::{Provider, host};
+
+/// How a simulation runs.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct SimArguments {
+    /// Run a simulation this many times as fast as reality, to watch it; without it, at once.
+    #[arg(long, value_name = "FACTOR", help_heading = "Simulation")]
+    sim_speed: Option<f64>,
+    /// Decides every duration and every random fault of a simulation.
+    #[arg(long, value_name = "NUMBER", help_heading = "Simulation")]
+    sim_seed: Option<u64>,
+    /// Let something go wrong, such as `winw1/features=die:once`; see docs/simulator.md.
+    #[arg(long, value_name = "FAULT", help_heading = "Simulation")]
+    sim_fault: Vec<String>,
+}
+
+impl SimArguments {
+    /// The speed to watch a simulation at, when one was asked for.
+    pub fn speed(&self) -> Result<Option<f64>> {
+        match self.sim_speed {
+            Some(speed) if !(speed.is_finite() && speed > 0.0) => Err(Box::new(Failure::new(
+                Kind::Arguments,
+                format!("`--sim-speed {speed}` is not a factor above 0"),
+            ))),
+            speed => Ok(speed),
+        }
+    }
+
+    /// The seed, when one was given.
+    pub fn seed(&self) -> Option<u64> {
+        self.sim_seed
+    }
+
+    fn faults(&self) -> Result<Faults> {
+        let scripted = self.sim_fault.iter().map(|text| Fault::parse(text)).collect::<Result<_>>()?;
+        Ok(Faults { scripted, ..Faults::default() })
+    }
+
+    /// Whether anything of this makes sense only in a simulation, and was asked for.
+    pub fn any(&self) -> bool {
+        self.sim_speed.is_some() || self.sim_seed.is_some() || !self.sim_fault.is_empty()
+    }
+}
+
+/// The provider to use and, where nobody named it, why.
+pub(super) struct Choice {
+    pub provider: ProviderName,
+    pub why: Option<String>,
+}
+
+/// Settles `auto`: the provider that the sandbox already has, else the first usable hypervisor.
+///
+/// # Errors
+/// `Host` when no hypervisor is usable; `Configuration` when the sandbox stands on another provider.
+pub(super) fn choose(wanted: ProviderName, earlier: Option<&Record>) -> Result<Choice> {
+    match (wanted, earlier) {
+        (ProviderName::Auto, Some(record)) => Ok(Choice { provider: record.provider, why: None }),
+        (wanted, Some(record)) if wanted != record.provider => {
+            let (wanted, stands) = (host::word(wanted), host::word(record.provider));
+            Err(Box::new(
+                Failure::new(Kind::Configuration, format!("the sandbox `{}` stands on `{stands}`", record.sandbox))
+                    .because(format!("`{wanted}` is asked for now, and machines cannot move"))
+                    .advise("remove it first: `wdev destroy`")
+                    .advise("or give the other one a name of its own: `--sandbox NAME`"),
+            ))
+        }
+        (ProviderName::Auto, None) => {
+            let (provider, why) = host::choose()?;
+            Ok(Choice { provider, why: Some(why) })
+        }
+        (provider, None | Some(_)) => Ok(Choice { provider, why: None }),
+    }
+}
+
+/// Opens the provider of a sandbox. Needs a runtime.
+pub(super) fn open(
+    record: &Record,
+    folder: &SandboxFolder,
+    clock: Clock,
+    sim: &SimArguments,
+) -> Result<Arc<dyn Provider>> {
+    match record.provider {
+        ProviderName::Sim => {
+            let nodes = record.nodes.iter().map(|node| SimNode {
+                lane: node.name.clone(),
+                os: node.os,
+                control_plane: node.role == Role::ControlPlane,
+                address: node.address,
+            });
+            let settings = Settings {
+                nodes: nodes.collect(),
+                store: Store::Folder(folder.sim()),
+                seed: sim.seed().or(record.sim_seed).unwrap_or_default(),
+                faults: sim.faults()?,
+                clock,
+            };
+            Ok(Sim::open(settings)?)
+        }
+        _ => Ok(Arc::new(open_vagrant(record, folder, clock)?)),
+    }
+}
+
+/// Opens a sandbox whose machines Vagrant makes. Needs a runtime.
+pub(super) fn open_vagrant(record: &Record, folder: &SandboxFolder, clock: Clock) -> Result<Vagrant> {
+    let program: PathBuf = vagrant::find_program()?;
+    Ok(Vagrant::new(vagrant::Settings {
+        program,
+        dir: folder.rendered(),
+        provider: host::word(record.provider),
+        machines: record
+            .nodes
+            .iter()
+            .map(|node| MachineRef {
+                lane: node.name.clone(),
+                os: node.os,
+                unique_name: node.unique_name.clone(),
+            })
+            .collect(),
+        boot: Duration::from_secs(record.boot_seconds),
+        halt: Duration::from_mins(5),
+        clock,
+    }))
+}

@@ -1,0 +1,47 @@
+//! `wdev render`
+
+use clap::Args;
+
+use super::{Format, Globals, Overrides, session, up};
+use crate::error::Result;
+use crate::plan;
+use crate::ui::Ui;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  wdev render && less .wdev/default/rendered/Vagrantfile
+
+By hand, in the rendered folder: `vagrant up NODE`, then `vagrant provision NODE --provision-with STEP`.")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    let format = globals.format(&[Format::Text, Format::Json])?;
+    let session = session::load(globals, &arguments.overrides, ui)?;
+    let up::Prepared { plan, record, .. } = up::prepare(&session.loaded.config, &session.folder)?;
+    let folder = session.folder.rendered();
+    let existed = session.folder.exists();
+    let written = {
+        // A run that is going on reads these files.
+        let _lock = session.folder.lock("render")?;
+        if !existed {
+            // So that `destroy` and `list` know the folder.
+            record.write(&session.folder.record())?;
+        }
+        plan::render::write(&plan, &record, &session.loaded.config, &folder)?
+    };
+    if format == Format::Json {
+        let report = serde_json::json!({ "version": 1, "folder": folder, "written": written });
+        ui.out(&format!("{report:#}\n"))?;
+    } else {
+        let mut text: String = written.iter().map(|file| format!("wrote {}\n", file.display())).collect();
+        if written.is_empty() {
+            text = format!("`{}` is up to date\n", folder.display());
+        }
+        ui.out(&text)?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,172 @@
+//! Carries out a plan for a command: runtime, clock, journal, sinks, signals.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::provider::{self, SimArguments};
+use super::{Format, Globals, signals};
+use crate::clock::Clock;
+use crate::config::model::ProviderName;
+use crate::engine::dispatcher::{Engine, Finished, node_state};
+use crate::engine::journal::{self, Journal};
+use crate::engine::lane::MachineLimits;
+use crate::engine::plan::Plan;
+use crate::engine::state::State;
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::event::{NodeSummary, Outcome, Summary};
+use crate::home::SandboxFolder;
+use crate::names::{RunId, StepKey};
+use crate::plan::record::Record;
+use crate::ui::{self, Ui};
+
+/// What a command wants carried out. The sandbox's lock is held by the caller.
+pub(super) struct Job<'a> {
+    pub globals: &'a Globals,
+    pub ui: &'a Ui,
+    pub folder: &'a SandboxFolder,
+    pub record: &'a Record,
+    pub plan: Plan,
+    pub sim: &'a SimArguments,
+    pub fail_fast: bool,
+    pub reboot: Duration,
+    /// Goes on without a journal that is damaged: only what removes things may do that.
+    pub despite_journal: bool,
+    /// The command with which the user goes on after a failure.
+    pub next: String,
+}
+
+/// Carries it out and tells how it ended; returns the exit code and the end.
+///
+/// # Errors
+/// When it could not begin, or the result could not be written.
+pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
+    let format = match job.globals.format(&[Format::Text, Format::Json])? {
+        Format::Json => ui::Format::Json,
+        Format::Text | Format::Yaml => ui::Format::Text,
+    };
+    let run = new_run();
+    let logs = job.folder.logs(&run);
+    std::fs::create_dir_all(&logs).map_err(|error| io_failure("create the folder", &logs, &error))?;
+    let (journal, recorded) = open_journal(job.folder, job.despite_journal)?;
+    let state = State::from_events(&recorded.events);
+    let (mut sinks, json) = job.ui.sinks(format, Some(logs.clone()));
+    sinks.shrink_to_fit();
+    let speed = job.sim.speed()?;
+    let simulated = job.record.provider == ProviderName::Sim;
+    let steps: Vec<(NodeSummary, Vec<StepKey>)> = steps_of_nodes(&job);
+    let command = job.plan.command;
+    let finished = block_on(simulated && speed.is_none(), async {
+        let clock = Clock::with_speed(speed.filter(|_| simulated).unwrap_or(1.0));
+        let provider = provider::open(job.record, job.folder, clock, job.sim)?;
+        let (folder, of_run) = (job.folder.clone(), run.clone());
+        let engine = Engine {
+            provider: Arc::clone(&provider),
+            clock,
+            journal,
+            state,
+            sinks,
+            run,
+            fail_fast: job.fail_fast,
+            limits: MachineLimits {
+                boot: Duration::from_secs(job.record.boot_seconds),
+                reboot: job.reboot,
+            },
+            log_path: Box::new(move |lane, step| folder.step_log(&of_run, lane, step)),
+        };
+        let summarise = |state: &State, outcome: Outcome| Summary {
+            nodes: steps.iter().map(|(node, keys)| summary(node, keys, state, command)).collect(),
+            kubeconfig: None,
+            logs: Some(logs.clone()),
+            phases: Vec::new(),
+            next: next_commands(command, outcome, &steps),
+        };
+        Ok(engine.run(job.plan, signals::requests(), &summarise).await)
+    })?;
+    job.ui.conclude(&finished.last, format, &job.next)?;
+    json.map_or(Ok(()), |json| json.check())?;
+    let code = match (&finished.failure, finished.outcome) {
+        (_, Outcome::Interrupted) => Kind::Interrupted.exit_code(),
+        (Some(failure), _) => failure.kind.exit_code(),
+        (None, _) => 0,
+    };
+    Ok((code, finished))
+}
+
+/// Runs a future to its end. With `virtual_time` the clock jumps to the next timer whenever nothing
+/// else can run, so that a simulation takes no longer than its computation.
+///
+/// # Errors
+/// What the future returns, or `Host` when the system refuses a runtime.
+pub(super) fn block_on<T>(virtual_time: bool, future: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().start_paused(virtual_time);
+    let runtime = builder.build().map_err(|error| {
+        Failure::new(Kind::Host, "cannot start: the system refuses timers or signals").because(error)
+    })?;
+    runtime.block_on(future)
+}
+
+fn open_journal(folder: &SandboxFolder, despite: bool) -> Result<(Journal, journal::Recorded)> {
+    let path = folder.journal();
+    match Journal::open(&path) {
+        Err(failure) if despite => {
+            let kept = path.with_added_extension("damaged");
+            std::fs::rename(&path, &kept).map_err(|_| failure)?;
+            Journal::open(&path)
+        }
+        opened => opened,
+    }
+}
+
+/// A name for this run: unique, in order of time, safe as a folder name.
+fn new_run() -> RunId {
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    RunId::new(format!("{}-{}", now.strftime("%Y%m%dT%H%M%S"), std::process::id()))
+}
+
+fn steps_of_nodes(job: &Job) -> Vec<(NodeSummary, Vec<StepKey>)> {
+    let nodes = &job.record.nodes;
+    nodes
+        .iter()
+        .map(|node| {
+            let lanes = job.plan.lanes.iter().filter(|lane| lane.name == node.name);
+            let steps = lanes.flat_map(|lane| &lane.steps).filter(|planned| planned.skip.is_none());
+            let keys = steps
+                .map(|planned| StepKey { lane: node.name.clone(), step: planned.step.id() })
+                .collect();
+            let summary = NodeSummary {
+                name: node.name.to_string(),
+                role: node.role.title().to_owned(),
+                os: node.os_title.clone(),
+                address: node.address.to_string(),
+                state: String::new(),
+            };
+            (summary, keys)
+        })
+        .collect()
+}
+
+fn summary(node: &NodeSummary, keys: &[StepKey], state: &State, command: &str) -> NodeSummary {
+    let exists = state.machines.contains_key(node.name.as_str());
+    let word = match command {
+        "up" => node_state(keys, state),
+        _ if !exists => "absent",
+        "halt" if node_state(keys, state) == "ready" => "stopped",
+        _ => "failed",
+    };
+    NodeSummary { state: word.to_owned(), ..node.clone() }
+}
+
+fn next_commands(command: &str, outcome: Outcome, nodes: &[(NodeSummary, Vec<StepKey>)]) -> Vec<String> {
+    match (command, outcome, nodes.last()) {
+        ("up", Outcome::Done, Some((node, _))) => {
+            vec!["wdev status".to_owned(), format!("wdev exec {} -- hostname", node.name)]
+        }
+        ("halt", Outcome::Done, _) => vec!["wdev up".to_owned()],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,164 @@
+//! What a command works on: the configuration, the sandbox's folder, the record of what it was made of.
+
+use std::path::{Path, PathBuf};
+
+use super::{Globals, Overrides};
+use crate::config::{self, Loaded, Request};
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::home::SandboxFolder;
+use crate::plan::record::Record;
+use crate::ui::Ui;
+
+/// A loaded configuration with the sandbox that it is for.
+pub struct Session {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The sandbox's folder, which need not exist.
+    pub folder: SandboxFolder,
+}
+
+/// A sandbox that was up before, whatever its configuration says now.
+pub struct Existing {
+    /// Its name.
+    pub name: String,
+    /// Its folder, which exists.
+    pub folder: SandboxFolder,
+    /// What it was last made of; none when its first `up` did not get that far.
+    pub record: Option<Record>,
+}
+
+/// Loads the configuration of this folder; tells its notes and warnings.
+///
+/// # Errors
+/// `Configuration` with every mistake.
+pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
+    let request = request(globals, overrides)?;
+    let loaded = config::load(&request).map_err(|problems| problems.into_failure(ui.colored()))?;
+    for diagnostic in loaded.notes.iter().chain(&loaded.warnings) {
+        ui.err(&diagnostic.render(ui.colored()));
+    }
+    let folder = SandboxFolder::new(&loaded.dir, &loaded.config.sandbox);
+    Ok(Session { loaded, folder })
+}
+
+/// What to load a configuration from.
+///
+/// # Errors
+/// `Arguments` when a `--set` is not `KEY=VALUE`.
+pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
+    let mut flags = Vec::new();
+    let mut flag = |key: &str, value: Option<&String>, name: &str| {
+        if let Some(value) = value {
+            flags.push((key.to_owned(), value.clone(), name.to_owned()));
+        }
+    };
+    flag("sandbox", globals.sandbox.as_ref(), "--sandbox");
+    flag("provider", overrides.provider.as_ref(), "--provider");
+    flag("cni", overrides.cni.as_ref(), "--cni");
+    flag("kubernetes.version", overrides.kubernetes_version.as_ref(), "--kubernetes-version");
+    for set in &overrides.set {
+        let Some((key, value)) = set.split_once('=') else {
+            return Err(Box::new(
+                Failure::new(Kind::Arguments, format!("`--set {set}` has no value"))
+                    .advise("write it as `--set KEY=VALUE`, such as `--set control_plane.memory=6GiB`"),
+            ));
+        };
+        flags.push((key.trim().to_owned(), value.to_owned(), format!("--set {key}")));
+    }
+    Ok(Request {
+        file: globals.config.clone(),
+        start: current_folder()?,
+        // What is not text cannot be a value of ours.
+        env: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        flags,
+        host_memory_mib: config::host_memory_mib(),
+    })
+}
+
+/// The sandbox that the arguments or the configuration name. A configuration that is broken or gone
+/// does not hide a sandbox.
+///
+/// # Errors
+/// `NotFound` when there is none.
+pub fn existing(globals: &Globals) -> Result<Existing> {
+    let project = project(globals)?;
+    let name = match &globals.sandbox {
+        Some(name) => name.clone(),
+        None => name_without_flag(globals, &project)?,
+    };
+    let folder = SandboxFolder::new(&project, &name);
+    if !folder.exists() {
+        return Err(not_found(&name, &project));
+    }
+    let record = Record::read(&folder.record())?;
+    Ok(Existing { name, folder, record })
+}
+
+/// The sandbox with its record.
+///
+/// # Errors
+/// `NotFound` when there is none or nothing of it was made yet.
+pub fn recorded(globals: &Globals) -> Result<(SandboxFolder, Record)> {
+    let Existing { name, folder, record } = existing(globals)?;
+    match record {
+        Some(record) => Ok((folder, record)),
+        None => Err(not_found(&name, &project(globals)?)),
+    }
+}
+
+fn name_without_flag(globals: &Globals, project: &Path) -> Result<String> {
+    if let Ok(loaded) = config::load(&request(globals, &Overrides::default())?) {
+        return Ok(loaded.config.sandbox);
+    }
+    let mut names = names_in(project);
+    match names.len() {
+        1 => Ok(names.remove(0)),
+        0 => Err(not_found("default", project)),
+        _ => Err(Box::new(
+            Failure::new(Kind::Configuration, "cannot tell which sandbox you mean")
+                .because("the configuration is invalid, see `wdev validate`")
+                .advise(format!("name it: `--sandbox` with one of {}", names.join(", "))),
+        )),
+    }
+}
+
+/// The folder that `.wdev` is in.
+fn project(globals: &Globals) -> Result<PathBuf> {
+    let start = current_folder()?;
+    let file = globals.config.as_ref().map(|file| start.join(file));
+    Ok(match file.as_deref().and_then(Path::parent) {
+        Some(parent) => parent.to_owned(),
+        None => start,
+    })
+}
+
+fn current_folder() -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| io_failure("find", Path::new("."), &error))
+}
+
+/// The sandboxes of a project.
+#[must_use]
+pub fn names_in(project: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(project.join(".wdev"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+fn not_found(name: &str, project: &Path) -> Box<Failure> {
+    let failure = Failure::new(Kind::NotFound, format!("there is no sandbox `{name}` in `{}`", project.display()));
+    let names = names_in(project);
+    let failure = if names.is_empty() || names == [name] {
+        failure
+    } else {
+        failure.because(format!("there are: {}", names.join(", ")))
+    };
+    Box::new(failure.advise("make it with `wdev up`, or list all with `wdev list`"))
+}

@@ -1,0 +1,168 @@
+//! `wdev up`
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::provider::{self, Choice, SimArguments};
+use super::run::{self, Job};
+use super::{Globals, Overrides, preflight, session};
+use crate::config::Config;
+use crate::config::model::ProviderName;
+use crate::engine::decide::decide;
+use crate::engine::journal;
+use crate::engine::plan::Plan;
+use crate::engine::state::State;
+use crate::error::Result;
+use crate::event::Decision;
+use crate::home::{Index, Indexed, SandboxFolder};
+use crate::names::LaneName;
+use crate::plan::record::Record;
+use crate::plan::steps::power::Action;
+use crate::plan::{self, Target};
+use crate::provider::host::word;
+use crate::ui::Ui;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wdev up --cni calico
+  wdev up --provider sim --sim-speed 60      watch the whole flow without a machine
+  wdev up --output json --fail-fast          for CI: one event a line on standard output
+
+`up` can be stopped with Ctrl-C, killed, or lose power: run it again and it goes on where it was.")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Stop all other work as soon as one step has failed.
+    #[arg(long)]
+    fail_fast: bool,
+    /// Recreate nodes whose machine cannot be changed in place; what is on them is lost.
+    #[arg(long)]
+    recreate: bool,
+    #[command(flatten)]
+    sim: SimArguments,
+}
+
+/// The plan of `up` for a configuration, with the record that goes with it.
+pub(super) struct Prepared {
+    pub plan: Plan,
+    pub record: Record,
+    pub why_provider: Option<String>,
+}
+
+/// Settles the provider and makes the plan. Changes nothing.
+pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
+    let earlier = Record::read(&folder.record())?;
+    let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
+    let target = Target { config, provider, folder: folder.path() };
+    let plan = plan::up::plan(&target)?;
+    let nodes = plan::node::nodes(&target);
+    let boot = config.timeouts.boot.as_secs();
+    let mut record = Record::new(&config.sandbox, provider, config.network.nodes, nodes, boot);
+    record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
+    if let Some(earlier) = &earlier {
+        record.keep(earlier);
+    }
+    Ok(Prepared { plan, record, why_provider: why })
+}
+
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    let session = session::load(globals, &arguments.overrides, ui)?;
+    let (config, folder) = (&session.loaded.config, &session.folder);
+    let Prepared { plan, mut record, why_provider } = prepare(config, folder)?;
+    if let Some(why) = why_provider {
+        ui.err(&format!("provider `{}`: {why}", word(record.provider)));
+    }
+    if arguments.sim.any() && record.provider != ProviderName::Sim {
+        ui.err("note: the options for simulations have no effect on real machines");
+    }
+    preflight::check(config, record.provider)?;
+    let _lock = folder.lock("up")?;
+    // Known to the index before anything of it is made, so that `list` and `destroy` find it.
+    Index::of_user()?.add(&Indexed {
+        sandbox: config.sandbox.clone(),
+        folder: folder.path().to_owned(),
+    })?;
+    record.sim_seed = arguments.sim.seed().or(record.sim_seed);
+    record.write(&folder.record())?;
+    warn_of_leftovers(&record, &plan, ui);
+    plan::render::write(&plan, &record, config, &folder.rendered())?;
+    if arguments.recreate {
+        let code = recreate(globals, arguments, ui, folder, &record, &plan)?;
+        if code != 0 {
+            return Ok(code);
+        }
+    }
+    let (code, _) = run::carry_out(Job {
+        globals,
+        ui,
+        folder,
+        record: &record,
+        plan,
+        sim: &arguments.sim,
+        fail_fast: arguments.fail_fast,
+        reboot: config.timeouts.reboot,
+        despite_journal: false,
+        next: next_command(globals),
+    })?;
+    Ok(code)
+}
+
+fn warn_of_leftovers(record: &Record, plan: &Plan, ui: &Ui) {
+    let planned = |name: &LaneName| plan.lanes.iter().any(|lane| lane.name == *name);
+    for node in record.nodes.iter().filter(|node| !planned(&node.name)) {
+        ui.err(&format!(
+            "warning: `{}` is no longer in the configuration; its machine is left alone, and \
+             `wdev destroy` removes it with the rest",
+            node.name
+        ));
+    }
+}
+
+/// Removes the machines that the plan cannot change in place.
+fn recreate(
+    globals: &Globals,
+    arguments: &Arguments,
+    ui: &Ui,
+    folder: &SandboxFolder,
+    record: &Record,
+    plan: &Plan,
+) -> Result<u8> {
+    let state = State::from_events(&journal::read(&folder.journal())?.events);
+    let verdicts = decide(plan, &state);
+    let wanted = |name: &LaneName| {
+        verdicts.iter().any(|(key, verdict)| key.lane == *name && verdict.decision == Decision::Recreate)
+    };
+    let mut gone = record.clone();
+    gone.nodes.retain(|node| wanted(&node.name));
+    if gone.nodes.is_empty() {
+        return Ok(0);
+    }
+    let plan = plan::power::plan(&record.sandbox, &gone.nodes, Action::Destroy);
+    let (code, _) = run::carry_out(Job {
+        globals,
+        ui,
+        folder,
+        record: &gone,
+        plan,
+        sim: &arguments.sim,
+        fail_fast: false,
+        reboot: Duration::from_mins(10),
+        despite_journal: false,
+        next: format!("{} --recreate", next_command(globals)),
+    })?;
+    Ok(code)
+}
+
+/// The command that goes on, with the options that lead to the same sandbox.
+pub(super) fn next_command(globals: &Globals) -> String {
+    let mut command = "wdev up".to_owned();
+    if let Some(config) = &globals.config {
+        command.push_str(&format!(" --config {}", crate::process::quote(config)));
+    }
+    if let Some(sandbox) = &globals.sandbox {
+        command.push_str(&format!(" --sandbox {}", crate::process::quote(sandbox)));
+    }
+    command
+}

@@ -1,0 +1,111 @@
+//! The nodes of a sandbox, as plans see them.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Target;
+use super::naming::unique_name;
+use crate::channel::Os;
+use crate::config::model::{MachineSpec, ProviderName, Worker};
+use crate::names::LaneName;
+
+/// One machine of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name, which is also its lane's.
+    pub name: LaneName,
+    /// What it is for.
+    pub role: Role,
+    /// What runs on it.
+    pub os: Os,
+    /// What runs on it, in words: `Windows Server 2022`.
+    pub os_title: String,
+    /// Its address in the node subnet.
+    pub address: Ipv4Addr,
+    /// What it is made of.
+    pub machine: MachineSpec,
+    /// The name of its machine on this host.
+    pub unique_name: String,
+}
+
+/// What a node is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It runs the control plane.
+    ControlPlane,
+    /// It runs pods.
+    Worker,
+}
+
+impl Role {
+    /// In words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ControlPlane => "control plane",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+impl Node {
+    /// What it is, in words: `worker, Windows Server 2022`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{}, {}", self.role.title(), self.os_title)
+    }
+
+    /// Whether a hook for `target` is for this node: its name, `control-plane`, `workers` or `all`.
+    #[must_use]
+    pub fn is_meant_by(&self, target: &str) -> bool {
+        match target {
+            "all" => true,
+            "control-plane" => self.role == Role::ControlPlane,
+            "workers" => self.role == Role::Worker,
+            name => self.name.as_str() == name,
+        }
+    }
+}
+
+/// The nodes of a sandbox: the control plane, then the workers in order.
+///
+/// Docker machines are Linux, whatever the configuration says of a worker: that provider is for tests
+/// and demos.
+#[must_use]
+pub fn nodes(target: &Target) -> Vec<Node> {
+    let config = target.config;
+    let name = LaneName::new(&config.control_plane.name);
+    let control_plane = Node {
+        unique_name: unique_name(target, &name),
+        name,
+        role: Role::ControlPlane,
+        os: Os::Linux,
+        os_title: "Linux".to_owned(),
+        address: config.control_plane.address,
+        machine: config.control_plane.machine.clone(),
+    };
+    let workers = config.workers.iter().map(|worker| {
+        let (os, os_title) = worker_os(worker, target.provider);
+        let name = LaneName::new(&worker.name);
+        Node {
+            unique_name: unique_name(target, &name),
+            name,
+            role: Role::Worker,
+            os,
+            os_title,
+            address: worker.address,
+            machine: worker.machine.clone(),
+        }
+    });
+    std::iter::once(control_plane).chain(workers).collect()
+}
+
+fn worker_os(worker: &Worker, provider: ProviderName) -> (Os, String) {
+    if provider == ProviderName::Docker {
+        (Os::Linux, "Linux".to_owned())
+    } else {
+        (Os::Windows, format!("Windows Server {}", worker.windows))
+    }
+}

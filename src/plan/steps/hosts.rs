@@ -1,0 +1,33 @@
+//! Lets the nodes find each other by name.
+
+use std::time::Duration;
+
+use super::Build;
+use super::guest::{GuestStep, inputs, limits};
+use crate::channel::{Effect, Os};
+use crate::error::Result;
+
+/// Names of all nodes in `/etc/hosts`.
+///
+/// # Errors
+/// When the script cannot be rendered.
+pub fn step(build: &Build) -> Result<GuestStep> {
+    let entries: Vec<(String, String)> = build
+        .nodes
+        .iter()
+        .map(|node| (node.address.to_string(), node.name.to_string()))
+        .collect();
+    let content: Vec<String> =
+        entries.iter().map(|(address, name)| format!("{address} {name}")).collect();
+    Ok(GuestStep {
+        id: "hosts".to_owned(),
+        title: "name the nodes in /etc/hosts".to_owned(),
+        purpose: "nodes find each other by name without a DNS server".to_owned(),
+        phase: "prepare",
+        inputs: inputs([("nodes", content.join("\n"))]),
+        limits: limits(&build.config.timeouts, Duration::from_secs(2)),
+        os: Os::Linux,
+        text: Some(crate::render::linux::hosts(&entries)?),
+        effects: vec![Effect::Setting { key: "/etc/hosts".to_owned(), value: content.join("\n") }],
+    })
+}

@@ -1,0 +1,62 @@
+//! The Kubernetes binaries of the exact version, and the kubelet's service.
+
+use std::time::Duration;
+
+use super::Build;
+use super::guest::{GuestStep, inputs, limits};
+use crate::channel::effect::Condition;
+use crate::channel::{Effect, Os};
+use crate::config::model::Component;
+use crate::plan::node::Role;
+
+/// Puts kubeadm, the kubelet and their friends on the node.
+#[must_use]
+pub fn step(build: &Build) -> GuestStep {
+    let kubernetes = &build.config.kubernetes;
+    let runtime = build.config.container_runtime.name.clone();
+    let binaries: &[&str] = match (build.node.os, build.node.role) {
+        (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
+        (Os::Linux, Role::ControlPlane) => &["kubelet", "kubeadm", "kubectl"],
+        (Os::Linux, Role::Worker) => &["kubelet", "kubeadm"],
+    };
+    let mut effects = vec![Effect::Needs {
+        condition: Condition::Running(runtime.clone()),
+        message: "the container runtime is not running: validate CRI v1 runtime API: connection refused"
+            .to_owned(),
+    }];
+    effects.extend(binaries.iter().map(|binary| Effect::Package {
+        name: (*binary).to_owned(),
+        version: format!("{}{}", kubernetes.version, built(build, binary)),
+    }));
+    effects.push(Effect::Service { name: "kubelet".to_owned(), needs: vec![runtime] });
+    let from_source: Vec<&str> = binaries.iter().copied().filter(|b| !built(build, b).is_empty()).collect();
+    GuestStep {
+        id: "kubernetes".to_owned(),
+        title: format!("install Kubernetes {}", kubernetes.version),
+        purpose: "the node needs the kubelet and kubeadm of the exact version".to_owned(),
+        phase: "kubernetes",
+        inputs: inputs([
+            ("kubernetes.version", kubernetes.version.clone()),
+            ("kubernetes.build", from_source.join(",")),
+        ]),
+        limits: limits(&build.config.timeouts, Duration::from_secs(25)),
+        os: build.node.os,
+        text: None,
+        effects,
+    }
+}
+
+/// What marks a component as built from source; only Windows nodes run the user's builds.
+fn built(build: &Build, binary: &str) -> &'static str {
+    let component = match binary {
+        "kubelet" => Component::Kubelet,
+        "kube-proxy" => Component::KubeProxy,
+        "kubeadm" => Component::Kubeadm,
+        _ => Component::Kubectl,
+    };
+    if build.node.os == Os::Windows && build.config.kubernetes.build.contains(&component) {
+        " (from source)"
+    } else {
+        ""
+    }
+}

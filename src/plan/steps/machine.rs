@@ -1,0 +1,101 @@
+//! Makes the node's machine, and finds it running and answering.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::guest::inputs;
+use crate::config::model::Timeouts;
+use crate::engine::state::MACHINE;
+use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
+use crate::error::Result;
+use crate::event::Body;
+use crate::names::StepId;
+use crate::plan::node::Node;
+use crate::provider::Power;
+
+/// How long a machine that should answer may take to do so.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The first step of every node's lane.
+pub struct Machine {
+    /// The node.
+    pub node: Node,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+}
+
+#[async_trait]
+impl Step for Machine {
+    fn id(&self) -> StepId {
+        StepId::from("machine")
+    }
+
+    fn title(&self) -> String {
+        "create and start the machine".to_owned()
+    }
+
+    fn purpose(&self) -> String {
+        format!("there is no machine for `{}` yet", self.node.name)
+    }
+
+    fn phase(&self) -> &'static str {
+        "machine"
+    }
+
+    fn inputs(&self) -> BTreeMap<String, String> {
+        let machine = &self.node.machine;
+        inputs([
+            ("box", machine.r#box.clone()),
+            ("box_version", machine.box_version.clone()),
+            ("box_url", machine.box_url.clone()),
+            ("cpus", machine.cpus.to_string()),
+            ("memory", machine.memory_mib.to_string()),
+            ("address", self.node.address.to_string()),
+            ("os", self.node.os_title.clone()),
+        ])
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            expected: Duration::from_mins(2),
+            deadline: self.timeouts.boot,
+            attempts: 3,
+            pause: Duration::from_secs(5),
+        }
+    }
+
+    fn on_change(&self, changed: &[String]) -> OnChange {
+        // A restart applies these two; another box or address makes another machine.
+        if changed.iter().all(|name| name == "cpus" || name == "memory") {
+            OnChange::Rerun
+        } else {
+            OnChange::Recreate
+        }
+    }
+
+    async fn probe(&self, cx: &Context) -> Result<Probe> {
+        let machine = cx.provider.inspect(&cx.lane, &cx.io).await?;
+        if machine.power != Power::Running {
+            return Ok(Probe::Missing(format!("the machine is {}", machine.detail)));
+        }
+        match cx.channel().boot_identity(PATIENCE, &cx.io).await {
+            Ok(_) => Ok(Probe::InPlace),
+            Err(failure) => Ok(Probe::Missing(format!("the machine does not answer: {failure}"))),
+        }
+    }
+
+    async fn run(&self, cx: &Context) -> Result<Done> {
+        let (lane, what, name) = (cx.lane.clone(), MACHINE.to_owned(), self.node.unique_name.clone());
+        cx.recorder.record(Body::Intent { lane, what, name }).await?;
+        if cx.changed && cx.machine.is_some() {
+            cx.io.note("restarting the machine, so that its new size counts");
+            cx.provider.halt(&cx.lane, &cx.io).await?;
+        }
+        let machine = cx.provider.up(&cx.lane, &cx.io).await?;
+        let address = machine.address.map(|address| address.to_string());
+        let facts = address.map(|address| ("address".to_owned(), address)).into_iter().collect();
+        Ok(Done { facts, machine: machine.id, reboot_wanted: false, proven: true })
+    }
+}

@@ -1,0 +1,186 @@
+//! `wdev up`: from nothing to a cluster, on one screen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::node::{Node, Role, nodes};
+use super::steps::guest::inputs;
+use super::steps::host::SimulatedHostStep;
+use super::steps::machine::Machine;
+use super::steps::{
+    Build, cluster_ready, cni, container_runtime, control_plane, facts, features, first_contact, hook,
+    hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
+};
+use super::Target;
+use crate::channel::Os;
+use crate::config::model::{CniName, PHASES};
+use crate::engine::plan::{Lane, Plan, Planned};
+use crate::engine::step::Step;
+use crate::error::Result;
+use crate::names::{LaneName, StepKey};
+
+/// The plan that makes the sandbox or completes it.
+///
+/// # Errors
+/// When a script cannot be rendered or a hook cannot be read.
+pub fn plan(target: &Target) -> Result<Plan> {
+    let nodes = nodes(target);
+    let mut lanes = vec![host(target)];
+    for node in &nodes {
+        let build = Build { config: target.config, provider: target.provider, node, nodes: &nodes };
+        lanes.push(match node.role {
+            Role::ControlPlane => control_plane_lane(target, &build)?,
+            Role::Worker => worker_lane(target, &build, &nodes[0].name)?,
+        });
+    }
+    let plan = Plan { command: "up", sandbox: target.config.sandbox.clone(), lanes, resumes: true };
+    plan.check()?;
+    Ok(plan)
+}
+
+fn host(target: &Target) -> Lane {
+    let kubernetes = &target.config.kubernetes;
+    let built: Vec<String> = kubernetes.build.iter().map(|component| format!("{component:?}")).collect();
+    let mut steps = LaneBuilder::new(LaneName::host());
+    steps.push(SimulatedHostStep {
+        id: "download",
+        title: format!("download Kubernetes {} and what it needs", kubernetes.version),
+        purpose: "the nodes get everything from the host".to_owned(),
+        inputs: inputs([
+            ("kubernetes.version", kubernetes.version.clone()),
+            ("container_runtime", target.config.container_runtime.version.clone()),
+        ]),
+        takes: Duration::from_secs(20),
+    });
+    let why = built.is_empty().then(|| "`kubernetes.build` names no component".to_owned());
+    steps.push_unless(why, SimulatedHostStep {
+        id: "build",
+        title: "build your components from source".to_owned(),
+        purpose: "the Windows nodes run your build".to_owned(),
+        inputs: inputs([("kubernetes.build", built.join(","))]),
+        takes: Duration::from_secs(90),
+    });
+    steps.into_lane("this machine".to_owned())
+}
+
+fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
+    let mut steps = LaneBuilder::new(build.node.name.clone());
+    steps.push(machine(target, build.node));
+    steps.hooks(build, "machine")?;
+    linux_prepare(&mut steps, build)?;
+    steps.after_host("download").push(container_runtime::step(build));
+    steps.hooks(build, "runtime")?;
+    steps.push(kubernetes::step(build));
+    steps.hooks(build, "kubernetes")?;
+    steps.push(control_plane::step(build));
+    steps.hooks(build, "cluster")?;
+    steps.push_unless(no_cni(build), cni::step(build));
+    steps.hooks(build, "network")?;
+    steps.push_unless(no_cni(build), node_ready::step(build));
+    for worker in build.nodes.iter().filter(|node| node.role == Role::Worker) {
+        steps.after(StepKey::new(&worker.name, node_ready::ID));
+    }
+    steps.push_unless(no_cni(build), cluster_ready::step(build));
+    steps.hooks(build, "verify")?;
+    Ok(steps.into_lane(build.node.title()))
+}
+
+fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
+    let mut steps = LaneBuilder::new(build.node.name.clone());
+    steps.push(machine(target, build.node));
+    steps.hooks(build, "machine")?;
+    match build.node.os {
+        Os::Linux => linux_prepare(&mut steps, build)?,
+        Os::Windows => {
+            steps.push(first_contact::step(build));
+            steps.push(features::step(build));
+            steps.hooks(build, "prepare")?;
+        }
+    }
+    steps.after_host("download").push(container_runtime::step(build));
+    steps.hooks(build, "runtime")?;
+    if build.node.os == Os::Windows {
+        steps.after_host("build");
+    }
+    steps.push(kubernetes::step(build));
+    steps.hooks(build, "kubernetes")?;
+    steps
+        .after(StepKey::new(control_plane, control_plane::ID))
+        .push(worker_join::step(build, control_plane));
+    steps.hooks(build, "cluster")?;
+    if build.node.os == Os::Windows {
+        steps.push_unless(kube_proxy::needless(build), kube_proxy::step(build));
+    }
+    steps.hooks(build, "network")?;
+    steps
+        .after(StepKey::new(control_plane, cni::ID))
+        .push_unless(no_cni(build), node_ready::step(build));
+    steps.hooks(build, "verify")?;
+    Ok(steps.into_lane(build.node.title()))
+}
+
+fn linux_prepare(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
+    steps.push(facts::step(build)?);
+    steps.push(hosts::step(build)?);
+    steps.push(kernel::step(build)?);
+    steps.push(swap::step(build)?);
+    steps.hooks(build, "prepare")
+}
+
+fn machine(target: &Target, node: &Node) -> Machine {
+    Machine {
+        node: node.clone(),
+        timeouts: target.config.timeouts,
+    }
+}
+
+fn no_cni(build: &Build) -> Option<String> {
+    (build.config.cni.name == CniName::None)
+        .then(|| "`cni: none`: no node becomes Ready before you bring a network plugin".to_owned())
+}
+
+/// Puts the steps of one lane in order.
+struct LaneBuilder {
+    lane: Lane,
+    after: Vec<StepKey>,
+}
+
+impl LaneBuilder {
+    fn new(name: LaneName) -> Self {
+        Self { lane: Lane { name, title: String::new(), steps: Vec::new() }, after: Vec::new() }
+    }
+
+    /// The next step waits for this step of another lane.
+    fn after(&mut self, key: StepKey) -> &mut Self {
+        self.after.push(key);
+        self
+    }
+
+    fn after_host(&mut self, step: &str) -> &mut Self {
+        self.after(StepKey::new(&LaneName::host(), step))
+    }
+
+    fn push(&mut self, step: impl Step + 'static) {
+        self.push_unless(None, step);
+    }
+
+    fn push_unless(&mut self, skip: Option<String>, step: impl Step + 'static) {
+        let after = std::mem::take(&mut self.after);
+        self.lane.steps.push(Planned { step: Arc::new(step), after, skip });
+    }
+
+    /// The user's hooks at the end of a phase.
+    fn hooks(&mut self, build: &Build, phase: &str) -> Result<()> {
+        let Some(phase) = PHASES.into_iter().find(|known| *known == phase) else { return Ok(()) };
+        let hooks = &build.config.hooks;
+        let mine = hooks.iter().filter(|hook| hook.phase == phase && build.node.is_meant_by(&hook.node));
+        for (index, hook) in mine.enumerate() {
+            self.push(hook::step(build, hook, phase, index + 1)?);
+        }
+        Ok(())
+    }
+
+    fn into_lane(self, title: String) -> Lane {
+        Lane { title, ..self.lane }
+    }
+}
