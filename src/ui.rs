@@ -236,7 +236,7 @@ impl Ui {
             let json = Json::new(Box::new(io::stdout()));
             end = Some(json.end());
             sinks.push(Box::new(json));
-        } else if live && self.verbosity > Verbosity::Quiet {
+        } else if live && self.verbosity > Verbosity::Quiet && Terminal::possible() {
             let terminal = Terminal::stderr(
                 self.verbosity,
                 self.err_colored(),

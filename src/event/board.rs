@@ -8,7 +8,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 
 use super::lines::{SIMULATION, on_text};
-use super::text::{between, clean, cut, duration_text, fit, width as columns_of};
+use super::text::{between, clean, clock_text, cut, fit, width as columns_of};
 use super::{Body, Event, LaneInfo};
 use crate::names::{LaneName, StepId};
 
@@ -109,6 +109,9 @@ impl Lane {
     }
 
     fn enter(&mut self, state: State, what: String, at: Timestamp) {
+        if self.state.is_bad_end() {
+            return;
+        }
         if self.state != state || self.what != what {
             self.since = Some(at);
         }
@@ -243,12 +246,12 @@ impl Board {
     fn lane_line(&self, lane: &Lane, name_width: usize, width: usize) -> String {
         const STATE: usize = 9;
         let elapsed = match (lane.since, self.now) {
-            (Some(since), Some(now)) => duration_text(between(since, now)),
+            (Some(since), Some(now)) => clock_text(between(since, now)),
             _ => String::new(),
         };
         let total = lane.info.steps.len();
         let digits = total.to_string().len();
-        let right = format!("{:>digits$}/{total} {elapsed:>12}", lane.ended.min(total));
+        let right = format!("{:>digits$}/{total} {elapsed:>7}", lane.ended.min(total));
         let left = format!(
             "{}  {} ",
             fit(lane.info.lane.as_str(), name_width),
@@ -281,7 +284,7 @@ impl Board {
         let ended: usize = self.lanes.iter().map(|lane| lane.ended).sum();
         let total: usize = self.lanes.iter().map(|lane| lane.info.steps.len()).sum();
         let elapsed = match (self.started, self.now) {
-            (Some(started), Some(now)) => duration_text(between(started, now)),
+            (Some(started), Some(now)) => clock_text(between(started, now)),
             _ => String::new(),
         };
         let mut line = format!("{ended}/{total} steps, {elapsed}");
@@ -291,7 +294,13 @@ impl Board {
             tone = Tone::Loud;
         }
         if self.simulated {
-            line = format!("{SIMULATION}   {line}");
+            let whole = format!("{line}   {SIMULATION}");
+            let short = format!("SIMULATION   {line}");
+            line = if columns_of(&whole) <= width {
+                whole
+            } else {
+                short
+            };
             tone = Tone::Loud;
         }
         (cut(&line, width).into_owned(), tone)

@@ -129,7 +129,7 @@ fn what_happened(body: &Body) -> Option<String> {
     })
 }
 
-/// How much there is to do: `3 nodes, 24 steps: 20 to run, 4 done earlier`.
+/// How much there is to do: `3 nodes, 24 steps (20 to run, 4 to check)`.
 #[must_use]
 pub fn plan_text(lanes: &[LaneInfo]) -> String {
     let nodes = lanes.iter().filter(|lane| !lane.lane.is_host()).count();
@@ -141,10 +141,7 @@ pub fn plan_text(lanes: &[LaneInfo]) -> String {
         "{} to run",
         decided(&[Decision::Run, Decision::Recreate, Decision::Unknown])
     )];
-    for (decision, text) in [
-        (Decision::Probe, "done earlier, to be checked"),
-        (Decision::Skip, "to skip"),
-    ] {
+    for (decision, text) in [(Decision::Probe, "to check"), (Decision::Skip, "to skip")] {
         let n = decided(&[decision]);
         if n > 0 {
             parts.push(format!("{n} {text}"));

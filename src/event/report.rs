@@ -6,7 +6,7 @@ use std::time::Duration;
 use owo_colors::OwoColorize;
 
 use super::lines::SIMULATION;
-use super::text::{clean, cut, fit, ms_text, width as columns_of};
+use super::text::{clean, count, fit, ms_text, width as columns_of};
 use super::{NodeSummary, Outcome, Summary};
 use crate::error::Failure;
 
@@ -64,12 +64,8 @@ pub fn failure_text(failure: &Failure, width: usize, colored: bool, next: &str) 
     }
     if !failure.output.is_empty() {
         let skipped = failure.output.len().saturating_sub(OUTPUT_LINES);
-        field(
-            "output",
-            if skipped > 0 { "(the end of it)" } else { "" }.trim_end(),
-        );
-        text.truncate(text.trim_end().len());
-        text.push('\n');
+        let shown = count(failure.output.len() - skipped, "line");
+        field("output", &format!("the last {shown}"));
         for line in failure.output.iter().skip(skipped) {
             let line = format!("    | {}", clean(line));
             let _ = writeln!(text, "{}", paint.dim(line.trim_end()));
@@ -245,10 +241,4 @@ impl Paint {
     fn dim(&self, text: &str) -> String {
         self.when(text, text.dimmed())
     }
-}
-
-/// One line that names a failure, cut to `width` columns.
-#[must_use]
-pub fn failure_line(failure: &Failure, width: usize) -> String {
-    cut(&clean(&failure.to_string()), width).into_owned()
 }

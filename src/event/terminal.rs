@@ -24,6 +24,9 @@ use crate::ui::Verbosity;
 /// The least time between two drawings.
 const FRAME: Duration = Duration::from_millis(100);
 
+/// With as many rows an empty one sets the display off from what is finished.
+const ROWS_FOR_SPACE: usize = 12;
+
 /// Where the display is drawn.
 pub trait Screen: Send {
     /// Rows and columns now.
@@ -98,6 +101,13 @@ impl Terminal {
             .ok();
         terminal.poke = Some(poke);
         terminal
+    }
+
+    /// Whether stderr, known to be a terminal, understands what the display needs. Switches it on in
+    /// Windows consoles, of which those before Windows 10 have none.
+    #[must_use]
+    pub fn possible() -> bool {
+        !cfg!(windows) || console::Term::stderr().features().colors_supported()
     }
 
     /// A display on `screen` that draws only on [`Sink::tick`], [`Self::draw`] and at the end.
@@ -256,7 +266,7 @@ impl Live {
             Body::StepFailed {
                 took_ms, failure, ..
             } => {
-                let why = clean(&failure.to_string());
+                let why = clean(&failure.message);
                 let text = format!("FAILED ({}): {why}", ms_text(*took_ms));
                 (Mark::Bad, Tone::Bad, text)
             }
@@ -320,9 +330,12 @@ impl Live {
         let (rows, columns) = self.screen.size();
         // The last column stays free, since writing there makes terminals differ; a third of the rows
         // stays for what is finished.
-        let frame = self
+        let mut frame = self
             .board
             .frame(columns.saturating_sub(1), (rows * 2 / 3).max(1));
+        if rows >= ROWS_FOR_SPACE && !frame.is_empty() {
+            frame.insert(0, (String::new(), Tone::Normal));
+        }
         self.draw_frame(&frame);
     }
 

@@ -69,6 +69,18 @@ pub fn duration_text(duration: Duration) -> String {
     format!("{} h {} min", minutes / 60, minutes % 60)
 }
 
+/// A duration as a clock shows it, short and without fractions: `0:07`, `12:28`, `1:12:28`.
+#[must_use]
+pub fn clock_text(duration: Duration) -> String {
+    let (hours, minutes) = (duration.as_secs() / 3600, duration.as_secs() / 60 % 60);
+    let seconds = duration.as_secs() % 60;
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
 /// [`duration_text`] of milliseconds.
 #[must_use]
 pub fn ms_text(ms: u64) -> String {
