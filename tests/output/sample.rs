@@ -78,12 +78,12 @@ pub fn step_started(lane: &str, step: &str, attempt: u32) -> Body {
     }
 }
 
-pub fn output(lane: &str, step: &str, stream: Stream, line: &str) -> Body {
+pub fn output(lane: &str, step: &str, stream: Stream, text: &str) -> Body {
     Body::StepOutput {
         lane: lane.into(),
         step: step.into(),
         stream,
-        line: line.to_owned(),
+        line: text.to_owned(),
     }
 }
 
@@ -148,6 +148,7 @@ pub fn summary() -> Summary {
 }
 
 /// One of every event that this version writes, in an order that could happen.
+#[expect(clippy::too_many_lines, reason = "a script, one event after the other")]
 pub fn sample_run() -> Vec<Event> {
     let lanes = vec![
         lane_info(
