@@ -193,17 +193,3 @@ fn a_folder_whose_name_is_no_utf8_loses_no_event() {
     let line = serde_json::to_string(&event).expect("writes");
     assert_eq!(line.matches("/tmp/gr\u{fffd}n/x.log").count(), 3);
 }
-
-#[test]
-#[ignore = "writes the golden file for a new version of the format, by hand"]
-fn write_golden_file() {
-    let lines: Vec<_> = sample_run()
-        .iter()
-        .map(|event| serde_json::to_string(event).expect("writes") + "\n")
-        .collect();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/events/v1.jsonl"
-    );
-    std::fs::write(path, lines.concat()).expect("writes");
-}
