@@ -40,6 +40,9 @@ pub enum Kind {
     NotFound,
     /// Interrupted by the user or by SIGTERM.
     Interrupted,
+    /// Whoever read our stdout is gone (`wdev plan | head -1`): nothing is left to say, and it is no
+    /// error.
+    ReaderGone,
     /// A kind written by a newer wdev.
     #[serde(other)]
     Unknown,
@@ -63,6 +66,7 @@ impl Kind {
             Self::Busy => 11,
             Self::NotFound => 12,
             Self::Interrupted => 130,
+            Self::ReaderGone => 0,
         }
     }
 }
@@ -96,7 +100,11 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
     /// Where the whole output is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "lossy_path"
+    )]
     pub log: Option<PathBuf>,
     /// Whether trying the same again is pointless.
     #[serde(default)]
@@ -168,10 +176,26 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// Serializes a path that need not be UTF-8, so that a strange folder name costs a letter and never the
+/// event or the record that mentions it.
+#[expect(
+    clippy::ref_option,
+    reason = "serde calls it with a reference to the field"
+)]
+pub(crate) fn lossy_path<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    path.as_ref()
+        .map(|path| path.to_string_lossy())
+        .serialize(serializer)
+}
+
 /// The result of everything that a user can make fail.
 pub type Result<T, E = Box<Failure>> = std::result::Result<T, E>;
 
 /// Turns an I/O error into a failure that names the path and what was tried.
+#[must_use]
 pub fn io_failure(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Box<Failure> {
     use std::io::ErrorKind;
     let failure =

@@ -16,3 +16,4 @@ pub mod process;
 pub mod provider;
 pub mod render;
 pub mod stop;
+pub mod ui;

@@ -4,10 +4,14 @@
 //! The format is versioned and documented in `docs/events.md`. A reader must survive a newer writer:
 //! unknown event types become [`Body::Unknown`] and unknown fields are ignored.
 
+pub mod board;
 pub mod json;
+pub mod lines;
 pub mod logs;
 pub mod plain;
+pub mod report;
 pub mod terminal;
+pub mod text;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -177,6 +181,9 @@ pub enum Body {
     RunFinished {
         outcome: Outcome,
         took_ms: u64,
+        /// True when no machine was real; repeated for whoever reads only the end.
+        #[serde(default)]
+        simulated: bool,
         /// The first failure.
         failure: Option<Failure>,
         summary: Summary,
@@ -187,6 +194,55 @@ pub enum Body {
     /// An event of a newer wdev.
     #[serde(other)]
     Unknown,
+}
+
+impl Body {
+    /// The lane that the event is about.
+    #[must_use]
+    pub fn lane(&self) -> Option<&LaneName> {
+        match self {
+            Self::StepProbing { lane, .. }
+            | Self::StepSkipped { lane, .. }
+            | Self::StepWaiting { lane, .. }
+            | Self::StepStarted { lane, .. }
+            | Self::StepOutput { lane, .. }
+            | Self::StepRetry { lane, .. }
+            | Self::RebootStarted { lane, .. }
+            | Self::RebootProven { lane, .. }
+            | Self::StepFinished { lane, .. }
+            | Self::StepFailed { lane, .. }
+            | Self::StepCancelled { lane, .. }
+            | Self::StepBlocked { lane, .. }
+            | Self::MachineReplaced { lane, .. }
+            | Self::Intent { lane, .. }
+            | Self::Removed { lane, .. } => Some(lane),
+            Self::RunStarted { .. }
+            | Self::Warning { .. }
+            | Self::Interrupting { .. }
+            | Self::RunFinished { .. }
+            | Self::Unknown => None,
+        }
+    }
+
+    /// The step that the event is about.
+    #[must_use]
+    pub fn step(&self) -> Option<&StepId> {
+        match self {
+            Self::StepProbing { step, .. }
+            | Self::StepSkipped { step, .. }
+            | Self::StepWaiting { step, .. }
+            | Self::StepStarted { step, .. }
+            | Self::StepOutput { step, .. }
+            | Self::StepRetry { step, .. }
+            | Self::RebootStarted { step, .. }
+            | Self::RebootProven { step, .. }
+            | Self::StepFinished { step, .. }
+            | Self::StepFailed { step, .. }
+            | Self::StepCancelled { step, .. }
+            | Self::StepBlocked { step, .. } => Some(step),
+            _ => None,
+        }
+    }
 }
 
 /// A lane as the first event announces it.
@@ -266,16 +322,37 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// The outcome in one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "ended",
+        }
+    }
+}
+
 /// What stands at the end of a run, and how to reach it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Every node.
     pub nodes: Vec<NodeSummary>,
     /// The kubeconfig of the cluster, when there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::error::lossy_path"
+    )]
     pub kubeconfig: Option<PathBuf>,
     /// The folder with this run's logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::error::lossy_path"
+    )]
     pub logs: Option<PathBuf>,
     /// The wall time of each phase, in order of first start.
     pub phases: Vec<PhaseTime>,
@@ -316,6 +393,6 @@ pub trait Sink: Send {
     /// Takes one event, in order.
     fn event(&mut self, event: &Event);
 
-    /// Is told the time about once a second while a run goes on.
+    /// Called about once a second with the time by the run's clock, whether or not anything happened.
     fn tick(&mut self, _now: Timestamp) {}
 }
