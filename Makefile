@@ -34,7 +34,7 @@ lint:
 	cargo clippy --all-targets -- -D warnings
 	tests/lint-scripts
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
-	else echo "lint: cargo-deny is not installed; tests/licences.rs checked the licences"; fi
+	else echo "lint: cargo-deny is not installed; tests/licences.rs checks the licences"; fi
 
 docs:
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps

@@ -7,29 +7,24 @@ pub mod sandbox;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common;
+
 /// Whether the tests with real machines are to run; says why when they are not.
-///
-/// # Panics
-/// When they are not, but `WDEV_TEST_STRICT=1` forbids skipping.
-#[expect(clippy::print_stderr, reason = "a skipped test tells why")]
-pub fn wanted(test: &str) -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
+pub fn wanted() -> bool {
     let wanted = is_set("WDEV_TEST_REAL");
     if !wanted {
-        let why = format!("skipped: {test}: makes real machines; run `make test-real`");
-        assert!(!is_set("WDEV_TEST_STRICT"), "{why}");
-        eprintln!("{why}");
+        common::skip("real machines; run `make test-real`");
     }
     wanted
 }
 
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1")
+}
+
 /// `soak` in a soak (`WDEV_TEST_SOAK=1`), else `once`.
 pub fn count(once: u32, soak: u32) -> u32 {
-    if std::env::var_os("WDEV_TEST_SOAK").is_some_and(|value| value == "1") {
-        soak
-    } else {
-        once
-    }
+    if is_set("WDEV_TEST_SOAK") { soak } else { once }
 }
 
 /// Asks again until `check` gives something.
@@ -43,7 +38,7 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut check: impl FnMut() -> Optio
             return found;
         }
         assert!(started.elapsed() < limit, "waited {limit:?} for {what}");
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(200));
     }
 }
 

@@ -185,7 +185,9 @@ impl Events {
 
     /// The steps of `lane` that were announced, in order.
     pub fn announced(&self, lane: &str) -> Vec<&str> {
-        self.announcement(lane).map(|info| info.step.as_str()).collect()
+        self.announcement(lane)
+            .map(|info| info.step.as_str())
+            .collect()
     }
 
     /// The first announced step of `lane` whose id or title has `part` in it.
@@ -202,7 +204,11 @@ impl Events {
             _ => None,
         });
         let of_lane = move |info: &&LaneInfo| info.lane.as_str() == lane;
-        lanes.into_iter().flatten().filter(of_lane).flat_map(|info| &info.steps)
+        lanes
+            .into_iter()
+            .flatten()
+            .filter(of_lane)
+            .flat_map(|info| &info.steps)
     }
 
     /// Every line that the step of `lane` whose id or title has `part` in it printed.

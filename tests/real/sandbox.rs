@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::docker;
@@ -151,11 +151,6 @@ impl Sandbox {
 
     fn label(&self) -> String {
         format!("wdev-test={}", self.name)
-    }
-
-    /// The folder with `variables.yml`.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The folder of the sandbox's state.
