@@ -17,7 +17,7 @@ use real::{count, docker, wait_for, wanted};
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
-const BUILT: [&str; 5] = ["machine", "facts", "kernel", "swap", "hosts"];
+const BUILT: [&str; 5] = ["machine", "facts", "hosts", "kernel", "swap"];
 
 fn assert_built_steps_ran(events: &Events, node: &str) {
     let finished = events.finished(node);
@@ -92,7 +92,7 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
                 .output(node, "greet")
                 .contains(&"the hook greet speaks"),
             "{node}: {:?}",
-            events.output(node, "")
+            events.output_of_lane(node)
         );
         assert_log_has(&sandbox, node, "the hook greet speaks");
         finished.push(events.finished(node));
@@ -191,26 +191,18 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
     let hooks = [Hook::counting("cp", "once"), Hook::holding("cp", "hold")];
     let sandbox = Sandbox::new("killed", 2, &["w1"], &hooks);
 
-    // A crash of wdev alone: Vagrant and the script live on.
+    // Like a power cut of the host's side: only the script lives on.
     let first = sandbox.start_up();
     wait_for_hook_at_work(&sandbox, "cp");
-    first.kill();
+    first.kill_tree();
 
-    // A power cut in the run that waits for the script: only the script lives on.
+    // A crash of wdev alone while it waits for the script: its Vagrant lives on, too.
     let second = sandbox.start_up();
-    second.wait_for_step("cp", "hold");
-    second.kill_tree();
+    second.wait_for_word_of_waiting("cp");
+    second.kill();
 
-    // The third run is told that the script still works, and is as patient as the script needs.
     let third = sandbox.start_up();
-    wait_for("word that an earlier script is waited for", LIMIT, || {
-        let events = third.events();
-        events
-            .output("cp", "hold")
-            .iter()
-            .any(|line| line.contains("wait"))
-            .then_some(())
-    });
+    third.wait_for_word_of_waiting("cp");
     assert_eq!(sandbox.record("cp", "hold"), ["start"]);
     release_hook(&sandbox, "cp");
     let ended = third.end().with_code(6);

@@ -66,12 +66,12 @@ impl Run {
         Events::parse(&read(&self.stdout))
     }
 
-    /// Waits until the run is at the step of `lane` whose id or title has `part` in it.
-    pub fn wait_for_step(&self, lane: &str, part: &str) {
-        wait_for(&format!("step {lane}/…{part}…"), LIMIT, || {
+    /// Waits until the run says that a step of `lane` waits for what an earlier run left at work.
+    pub fn wait_for_word_of_waiting(&self, lane: &str) {
+        wait_for(&format!("word that {lane} waits"), LIMIT, || {
             let events = self.events();
-            let step = events.step(lane, part)?;
-            events.started(lane).contains(&step).then_some(())
+            let lines = events.output_of_lane(lane);
+            lines.iter().any(|line| line.contains("wait")).then_some(())
         });
     }
 
@@ -218,6 +218,14 @@ impl Events {
             Body::StepOutput {
                 lane, step, line, ..
             } if lane.as_str() == at_lane && Some(step.as_str()) == at_step => Some(line.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Every line that the steps of `lane` printed.
+    pub fn output_of_lane(&self, at_lane: &str) -> Vec<&str> {
+        self.steps(|body| match body {
+            Body::StepOutput { lane, line, .. } if lane.as_str() == at_lane => Some(line.as_str()),
             _ => None,
         })
     }
