@@ -105,7 +105,8 @@ fn plans() -> Vec<Row> {
     }
     if let [small, middle, large] = times[..] {
         // What a node adds between 50 and 200 nodes, against what it adds up to 50.
-        let early = (middle - small).max(1e-6) / 48.0;
+        // (at least a microsecond a node, so that noise does not divide by nothing).
+        let early = ((middle - small) / 48.0).max(1e-6);
         let late = (large - middle) / 150.0;
         let growth = late / early;
         rows.push(
