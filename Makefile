@@ -1,0 +1,40 @@
+# Thin on purpose: each target is one or two commands that can also be typed by hand.
+# docs/testing.md tells what each level tests.
+.PHONY: test test-real soak bench demo lint docs
+
+# Everything that needs no special packages.
+test:
+	cargo test
+
+# Real machines through Vagrant's docker provider. Installs what is missing (root, Debian).
+test-real:
+	settings=$$(tests/real/prepare) && \
+	env $$settings WDEV_TEST_REAL=1 cargo test --test real_docker
+
+# The same and the simulator with full counts of kills, seeds and repeats.
+soak:
+	settings=$$(tests/real/prepare) && \
+	env $$settings WDEV_TEST_SOAK=1 cargo test --release && \
+	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 \
+	    cargo test --release --test real_docker -- --nocapture
+
+# Prints figures and how they stand against their targets; never fails for being slow.
+bench:
+	cargo bench --bench report
+
+# A whole simulated sandbox at 60 times real speed, in a folder of its own.
+demo:
+	cargo build --release
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
+	WDEV_HOME="$$folder/home" "$(CURDIR)/target/release/wdev" \
+	    up --cni calico --provider sim --sim-speed 60
+
+lint:
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	tests/lint-scripts
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
+	else echo "lint: cargo-deny is not installed; tests/licences.rs checks the licences"; fi
+
+docs:
+	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps

@@ -1,0 +1,58 @@
+//! What the tests with real machines share: a sandbox on disk, runs of the built `wdev`, and a view
+//! of the machines by docker itself.
+
+pub mod run;
+pub mod sandbox;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common;
+
+/// Whether the tests with real machines are to run; says why when they are not.
+pub fn wanted() -> bool {
+    let wanted = is_set("WDEV_TEST_REAL");
+    if !wanted {
+        common::skip("real machines; run `make test-real`");
+    }
+    wanted
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1")
+}
+
+/// `soak` in a soak (`WDEV_TEST_SOAK=1`), else `once`.
+pub fn count(once: u32, soak: u32) -> u32 {
+    if is_set("WDEV_TEST_SOAK") { soak } else { once }
+}
+
+/// Asks again until `check` gives something.
+///
+/// # Panics
+/// After `limit`, with `what` was waited for.
+pub fn wait_for<T>(what: &str, limit: Duration, mut check: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(started.elapsed() < limit, "waited {limit:?} for {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Runs docker and returns its standard output, or its standard error when it fails.
+pub fn docker(args: &[&str]) -> Result<String, String> {
+    let output = Command::new("docker")
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("docker can be run: `make test-real` has installed it");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stderr))
+    }
+}

@@ -1,0 +1,293 @@
+//! A sandbox of the docker provider in a temporary folder, removed with all its machines at the end.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::docker;
+use super::run::{Ended, Run};
+
+/// What containers need so that they can stand for machines: sysctls that can be written, swap that
+/// can be turned off. Not `--privileged`, which asks for more than a test machine may have.
+const CREATE_ARGS: [&str; 5] = [
+    "--cap-add=NET_ADMIN",
+    "--cap-add=SYS_ADMIN",
+    "--security-opt=seccomp=unconfined",
+    "--security-opt=apparmor=unconfined",
+    "--security-opt=systempaths=unconfined",
+];
+
+/// Where the hooks keep their records on a node.
+pub const RECORDS: &str = "/var/tmp/wdev-test";
+
+/// A user's hook on one node in the phase `prepare`.
+pub struct Hook {
+    pub node: &'static str,
+    /// The script's file name without extension.
+    pub name: &'static str,
+    pub script: String,
+}
+
+impl Hook {
+    /// A hook that adds one line to `RECORDS/NAME` and prints another.
+    pub fn counting(node: &'static str, name: &'static str) -> Self {
+        let script = format!(
+            "#!/usr/bin/env bash\nset -euo pipefail\nmkdir -p {RECORDS}\n\
+             echo ran >>{RECORDS}/{name}\necho \"the hook {name} speaks\"\n"
+        );
+        Self { node, name, script }
+    }
+
+    /// A hook that works until there is a file `RECORDS/go`, and notices a second copy of itself.
+    ///
+    /// `RECORDS/running` exists while it works; `RECORDS/NAME` gets a line for each start and end, and
+    /// `overlap` when two copies met.
+    pub fn holding(node: &'static str, name: &'static str) -> Self {
+        let until = format!(
+            "for ((i = 0; i < 1200; i++)); do\n  [[ -e {RECORDS}/go ]] && break\n  sleep 0.1\ndone\n"
+        );
+        Self::exclusive(node, name, &until)
+    }
+
+    /// A hook that does `work`, and notices a second copy of itself as [`Hook::holding`] does.
+    pub fn exclusive(node: &'static str, name: &'static str, work: &str) -> Self {
+        let script = format!(
+            "#!/usr/bin/env bash\nset -euo pipefail\nmkdir -p {RECORDS}\n\
+             if ! mkdir {RECORDS}/running; then\n  echo overlap >>{RECORDS}/{name}\n  exit 1\nfi\n\
+             echo start >>{RECORDS}/{name}\n{work}\
+             echo end >>{RECORDS}/{name}\nrmdir {RECORDS}/running\n"
+        );
+        Self { node, name, script }
+    }
+}
+
+/// A sandbox on disk, its machines in docker.
+pub struct Sandbox {
+    folder: PathBuf,
+    name: String,
+    subnet: String,
+    nodes: Vec<&'static str>,
+    runs: Cell<u32>,
+}
+
+impl Sandbox {
+    /// Writes the configuration of a sandbox with a control plane `cp` and `workers`, whose nodes have
+    /// addresses in `10.201.SUBNET.0/24`.
+    pub fn new(name: &str, subnet: u8, workers: &[&'static str], hooks: &[Hook]) -> Self {
+        let image =
+            std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE");
+        // Kept by hand, so that a failed test leaves its logs to look at.
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("wdev-real-{name}-"))
+            .tempdir()
+            .expect("temporary folder")
+            .keep();
+        let mut nodes = vec!["cp"];
+        nodes.extend(workers);
+        let sandbox = Self {
+            folder,
+            name: format!("t-{name}"),
+            subnet: format!("10.201.{subnet}"),
+            nodes,
+            runs: Cell::new(0),
+        };
+        fs::create_dir(sandbox.folder.join("runs")).expect("folder for output");
+        for hook in hooks {
+            let path = sandbox.folder.join(format!("{}.sh", hook.name));
+            fs::write(path, &hook.script).expect("hook");
+        }
+        fs::write(
+            sandbox.folder.join("variables.yml"),
+            sandbox.variables(&image, hooks),
+        )
+        .expect("variables.yml");
+        // An earlier run of the tests may have been killed.
+        sandbox.sweep();
+        sandbox
+    }
+
+    fn variables(&self, image: &str, hooks: &[Hook]) -> String {
+        use std::fmt::Write as _;
+        let address = |index: usize| format!("{}.{}", self.subnet, 10 + index);
+        let machine = |node: &str, index: usize| {
+            format!(
+                "{{name: {node}, box: \"{image}\", memory: 2GiB, address: {}}}",
+                address(index)
+            )
+        };
+        let mut text = format!(
+            "version: 1\nsandbox: {}\nprovider: docker\nnetwork: {{nodes: {}.0/24}}\n\
+             control_plane: {}\nworkers:\n",
+            self.name,
+            self.subnet,
+            machine("cp", 0)
+        );
+        for (index, worker) in self.nodes.iter().enumerate().skip(1) {
+            let _ = writeln!(text, "  - {}", machine(worker, index));
+        }
+        let label = format!("--label={}", self.label());
+        let args: Vec<_> = CREATE_ARGS
+            .iter()
+            .copied()
+            .chain([label.as_str()])
+            .collect();
+        let _ = writeln!(
+            text,
+            "vagrant:\n  extra:\n    docker: |\n      \
+             given = p.create_args.is_a?(Array) ? p.create_args : []\n      \
+             p.create_args = given + {args:?}"
+        );
+        text.push_str("hooks:\n");
+        for Hook { node, name, .. } in hooks {
+            let _ = writeln!(
+                text,
+                "  - {{node: {node}, phase: prepare, script: {name}.sh}}"
+            );
+        }
+        text
+    }
+
+    fn label(&self) -> String {
+        format!("wdev-test={}", self.name)
+    }
+
+    /// The folder of the sandbox's state.
+    pub fn state(&self) -> PathBuf {
+        self.folder.join(".wdev").join(&self.name)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of all nodes.
+    pub fn nodes(&self) -> &[&'static str] {
+        &self.nodes
+    }
+
+    /// Starts `wdev` with these arguments.
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Run {
+        let number = self.runs.get();
+        self.runs.set(number + 1);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wdev"));
+        command
+            .args(args)
+            .current_dir(&self.folder)
+            .env("WDEV_HOME", self.folder.join("home"))
+            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
+        Run::start(command, &self.folder.join(format!("runs/{number}")))
+    }
+
+    /// Starts an `up` that tells its events.
+    pub fn start_up(&self) -> Run {
+        self.start(&["up", "--output", "json"])
+    }
+
+    /// Runs `wdev` to its end.
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ended {
+        self.start(args).end()
+    }
+
+    /// Runs an `up` that ends at the first step that this version of wdev has no script for.
+    pub fn up_to_the_unbuilt(&self) -> Ended {
+        let ended = self.start_up().end().with_code(6);
+        let events = ended.events();
+        let failure = events.failure().expect("the last event names the failure");
+        assert!(failure.message.contains("not built yet"), "{failure:?}");
+        ended
+    }
+
+    /// Every machine of the sandbox, running or not, by docker.
+    pub fn machines(&self) -> Vec<String> {
+        let filter = format!("label={}", self.label());
+        let list = docker(&["ps", "--all", "--no-trunc", "--quiet", "--filter", &filter]);
+        list.expect("docker lists")
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The machine of a node, found by its address.
+    pub fn machine(&self, node: &str) -> Option<String> {
+        let index = self
+            .nodes
+            .iter()
+            .position(|name| *name == node)
+            .expect("a node");
+        let address = format!("\"{}.{}\"", self.subnet, 10 + index);
+        self.machines().into_iter().find(|id| {
+            docker(&[
+                "inspect",
+                "--format",
+                "{{json .NetworkSettings.Networks}}",
+                id,
+            ])
+            .is_ok_and(|networks| networks.contains(&address))
+        })
+    }
+
+    /// Runs a line of shell on a node, past wdev; `None` when it fails.
+    pub fn on_node(&self, node: &str, line: &str) -> Option<String> {
+        docker(&["exec", &self.machine(node)?, "sh", "-c", line]).ok()
+    }
+
+    /// The lines of a record that a hook keeps on a node.
+    pub fn record(&self, node: &str, name: &str) -> Vec<String> {
+        let text = self.on_node(node, &format!("cat {RECORDS}/{name}"));
+        text.unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The networks with the sandbox's subnet, by docker.
+    pub fn networks(&self) -> Vec<String> {
+        let subnet = format!("\"{}.0/24\"", self.subnet);
+        let list = docker(&["network", "ls", "--quiet"]).expect("docker lists");
+        let ours = |id: &&str| {
+            // Another test's network may go away in between.
+            docker(&["network", "inspect", id]).is_ok_and(|about| about.contains(&subnet))
+        };
+        list.lines().filter(ours).map(str::to_owned).collect()
+    }
+
+    /// Checks with docker, and on disk, that nothing of the sandbox is left.
+    pub fn assert_gone(&self) {
+        assert_eq!(self.machines(), [""; 0], "machines are left");
+        assert_eq!(self.networks(), [""; 0], "networks are left");
+        let left: Vec<_> = fs::read_dir(self.state())
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("entry").file_name())
+            .collect();
+        assert!(
+            left.is_empty(),
+            "left in {}: {left:?}",
+            self.state().display()
+        );
+    }
+
+    /// Removes what is left, past wdev.
+    fn sweep(&self) {
+        for id in self.machines() {
+            let _ = docker(&["rm", "--force", "--volumes", &id]);
+        }
+        for id in self.networks() {
+            let _ = docker(&["network", "rm", &id]);
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    #[expect(clippy::print_stderr, reason = "tells where to look after a failure")]
+    fn drop(&mut self) {
+        self.sweep();
+        if std::thread::panicking() {
+            eprintln!("kept for a look: {}", self.folder.display());
+        } else {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Real machines through Vagrant's docker provider: what a user of `wdev` sees, and what docker says.
+//!
+//! Run by `make test-real`; `make soak` runs it with full counts. The machines are containers with
+//! sshd, so every step up to the first that this version of wdev has no script for runs for real.
+#![cfg(unix)]
+
+mod common;
+mod real;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use real::run::{Events, LIMIT};
+use real::sandbox::{Hook, RECORDS, Sandbox};
+use real::{count, docker, wait_for, wanted};
+
+/// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
+/// phase `prepare`.
+const BUILT: [&str; 5] = ["machine", "facts", "hosts", "kernel", "swap"];
+
+fn assert_built_steps_ran(events: &Events, node: &str) {
+    let finished = events.finished(node);
+    assert!(finished.starts_with(&BUILT), "{node} did {finished:?}");
+    let announced = events.announced(node);
+    let started = events.started(node);
+    let in_order: Vec<_> = announced
+        .iter()
+        .copied()
+        .filter(|s| started.contains(s))
+        .collect();
+    assert_eq!(started, in_order, "{node} ran its steps out of order");
+}
+
+/// What a container loses when it stops: docker writes `/etc/hosts` anew, and sysctls live in a network
+/// namespace that is made anew. A machine with a kernel and a disk of its own would keep them. The
+/// probes of these steps see it, so `up` runs them again; `machine` starts what was halted.
+const LOST_BY_A_HALT: [&str; 3] = ["machine", "kernel", "hosts"];
+
+/// Of the steps that were finished, an `up` starts none again but those in `except`.
+fn assert_not_repeated(events: &Events, node: &str, finished: &[&str], except: &[&str]) {
+    let again = |step: &&str| finished.contains(step) && !except.contains(step);
+    let again: Vec<_> = events.started(node).into_iter().filter(again).collect();
+    assert_eq!(again, [""; 0], "{node} repeated finished steps");
+}
+
+/// The record of a hook that notices copies of itself: starts and ends take turns.
+fn assert_never_two_copies(record: &[String]) {
+    for (index, line) in record.iter().enumerate() {
+        let expected = if index % 2 == 0 { "start" } else { "end" };
+        assert_eq!(line, expected, "two copies met: {record:?}");
+    }
+}
+
+fn wait_for_hook_at_work(sandbox: &Sandbox, node: &str) {
+    wait_for("the hook at work", LIMIT, || {
+        sandbox.on_node(node, &format!("test -d {RECORDS}/running"))
+    });
+}
+
+fn release_hook(sandbox: &Sandbox, node: &str) {
+    sandbox
+        .on_node(node, &format!("touch {RECORDS}/go"))
+        .expect("the node answers");
+}
+
+#[test]
+fn three_machines_come_up_side_by_side_work_and_go_away() {
+    if !wanted() {
+        return;
+    }
+    let hooks = [Hook::counting("all", "greet")];
+    let sandbox = Sandbox::new("three", 1, &["w1", "w2"], &hooks);
+
+    // Up: side by side, in order, with output in events and logs.
+    let ended = sandbox.up_to_the_unbuilt();
+    let events = ended.events();
+    let spans = sandbox
+        .nodes()
+        .iter()
+        .map(|node| events.span(node, "machine"));
+    let (begins, ends): (Vec<_>, Vec<_>) = spans.unzip();
+    assert!(
+        begins.iter().max() < ends.iter().min(),
+        "one after the other: {begins:?} {ends:?}"
+    );
+    let mut finished = Vec::new();
+    for node in sandbox.nodes() {
+        assert_built_steps_ran(&events, node);
+        assert!(
+            events
+                .output(node, "greet")
+                .contains(&"the hook greet speaks"),
+            "{node}: {:?}",
+            events.output_of_lane(node)
+        );
+        assert_log_has(&sandbox, node, "the hook greet speaks");
+        finished.push(events.finished(node));
+    }
+
+    // The machines see each other's names and carry the settings.
+    assert!(
+        sandbox
+            .on_node("cp", "getent hosts w2")
+            .expect("cp knows w2")
+            .contains("10.201.1.12")
+    );
+    let forwarding = sandbox.on_node("w1", "cat /proc/sys/net/ipv4/ip_forward");
+    assert_eq!(forwarding.as_deref(), Some("1"));
+
+    assert_states(&sandbox, "running");
+
+    // Commands: output, and the command's own exit code.
+    let ran = sandbox.run(&[
+        "exec",
+        "cp",
+        "--",
+        "sh",
+        "-c",
+        "echo 'out $x'; echo oops >&2; exit 7",
+    ]);
+    let ran = ran.with_code(7);
+    assert_eq!(ran.stdout.trim_end(), "out $x");
+    assert!(ran.stderr.contains("oops"), "{}", ran.stderr);
+    let nobody = sandbox.run(&["exec", "nobody", "--", "true"]).with_code(12);
+    assert!(nobody.stderr.contains("nobody"), "{}", nobody.stderr);
+
+    // Halt, and up again: the same machines, nothing repeated.
+    let before: BTreeSet<_> = sandbox.machines().into_iter().collect();
+    let _ = sandbox.run(&["halt"]).with_code(0);
+    let running = docker(&["ps", "--no-trunc", "--quiet"]).expect("docker lists");
+    assert!(
+        !before.iter().any(|id| running.contains(id)),
+        "still running: {running}"
+    );
+    assert_states(&sandbox, "off");
+    let ended = sandbox.up_to_the_unbuilt();
+    let events = ended.events();
+    assert_eq!(
+        sandbox.machines().into_iter().collect::<BTreeSet<_>>(),
+        before
+    );
+    for (node, finished) in sandbox.nodes().iter().zip(&finished) {
+        assert_not_repeated(&events, node, finished, &LOST_BY_A_HALT);
+        assert_eq!(sandbox.record(node, "greet"), ["ran"], "{node}");
+    }
+
+    // Destroy, twice.
+    let listed = sandbox.run(&["list", "--output", "json"]).with_code(0);
+    assert!(listed.stdout.contains(sandbox.name()), "{}", listed.stdout);
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    let listed = sandbox.run(&["list", "--output", "json"]).with_code(0);
+    assert!(!listed.stdout.contains(sandbox.name()), "{}", listed.stdout);
+}
+
+/// Some log of `node` holds `line`.
+fn assert_log_has(sandbox: &Sandbox, node: &str, line: &str) {
+    let runs = fs::read_dir(sandbox.state().join("logs")).expect("a folder for logs");
+    let logs = runs.flat_map(|run| fs::read_dir(run.expect("entry").path()).expect("a run's logs"));
+    let mut of_node = logs.map(|log| log.expect("entry").path()).filter(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(&format!("{node}-")))
+    });
+    let holds = of_node.any(|path| fs::read_to_string(path).expect("a log").contains(line));
+    assert!(holds, "no log of {node} has `{line}`");
+}
+
+/// `status` sees every node in this state.
+fn assert_states(sandbox: &Sandbox, state: &str) {
+    let status = sandbox
+        .run(&["status", "--output", "json"])
+        .with_code(0)
+        .json();
+    let nodes = status["nodes"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no nodes: {status}"));
+    for node in sandbox.nodes() {
+        let found = nodes.iter().find(|found| found["name"] == *node);
+        let found = found.unwrap_or_else(|| panic!("no {node}: {status}"));
+        assert_eq!(found["power"], state, "{status}");
+    }
+}
+
+#[test]
+fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
+    if !wanted() {
+        return;
+    }
+    let hooks = [Hook::counting("cp", "once"), Hook::holding("cp", "hold")];
+    let sandbox = Sandbox::new("killed", 2, &["w1"], &hooks);
+
+    // Like a power cut of the host's side: only the script lives on.
+    let first = sandbox.start_up();
+    wait_for_hook_at_work(&sandbox, "cp");
+    first.kill_tree();
+
+    // A crash of wdev alone while it waits for the script: its Vagrant lives on, too.
+    let second = sandbox.start_up();
+    second.wait_for_word_of_waiting("cp");
+    second.kill();
+
+    let third = sandbox.start_up();
+    third.wait_for_word_of_waiting("cp");
+    assert_eq!(sandbox.record("cp", "hold"), ["start"]);
+    release_hook(&sandbox, "cp");
+    let ended = third.end().with_code(6);
+
+    let record = sandbox.record("cp", "hold");
+    assert_never_two_copies(&record);
+    assert_eq!(record.last().map(String::as_str), Some("end"));
+    assert_eq!(sandbox.record("cp", "once"), ["ran"]);
+    let events = ended.events();
+    assert_not_repeated(&events, "cp", &BUILT, &[]);
+    assert!(
+        events
+            .failure()
+            .is_some_and(|f| f.message.contains("not built yet"))
+    );
+
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+}
+
+#[test]
+fn an_interrupted_run_resumes_and_holds_the_sandbox_until_it_ends() {
+    if !wanted() {
+        return;
+    }
+    let hooks = [Hook::counting("cp", "once"), Hook::holding("cp", "hold")];
+    let sandbox = Sandbox::new("interrupted", 3, &["w1"], &hooks);
+
+    let first = sandbox.start_up();
+    wait_for_hook_at_work(&sandbox, "cp");
+
+    // Nobody else gets in.
+    let refused = sandbox.run(&["up"]).with_code(11);
+    let holder = first.pid().to_string();
+    assert!(
+        refused.stderr.contains(&holder),
+        "does not name {holder}: {}",
+        refused.stderr
+    );
+    // Looking is free.
+    let _ = sandbox.run(&["status"]).with_code(0);
+
+    first.signal("INT");
+    let ended = first.end().with_code(130);
+    assert_built_steps_ran(&ended.events(), "cp");
+
+    release_hook(&sandbox, "cp");
+    let events = sandbox.up_to_the_unbuilt().events();
+    assert_not_repeated(&events, "cp", &BUILT, &[]);
+    let record = sandbox.record("cp", "hold");
+    assert_never_two_copies(&record);
+    assert_eq!(record.last().map(String::as_str), Some("end"));
+    assert_eq!(sandbox.record("cp", "once"), ["ran"]);
+
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+}
+
+#[test]
+fn a_machine_removed_by_others_is_made_again() {
+    if !wanted() {
+        return;
+    }
+    let hooks = [Hook::counting("all", "greet")];
+    let sandbox = Sandbox::new("removed", 4, &["w1"], &hooks);
+    let _ = sandbox.up_to_the_unbuilt();
+    let kept = sandbox.machine("cp");
+    let lost = sandbox.machine("w1").expect("w1 is there");
+
+    docker(&["rm", "--force", "--volumes", &lost]).expect("docker removes");
+    let events = sandbox.up_to_the_unbuilt().events();
+
+    assert_eq!(events.replaced(), ["w1"]);
+    assert_built_steps_ran(&events, "w1");
+    assert_not_repeated(&events, "cp", &BUILT, &[]);
+    assert_eq!(sandbox.machine("cp"), kept);
+    assert_ne!(sandbox.machine("w1"), Some(lost));
+    assert_eq!(sandbox.record("w1", "greet"), ["ran"]);
+    assert_eq!(sandbox.record("cp", "greet"), ["ran"]);
+
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+}
+
+#[test]
+fn destroy_works_after_a_kill_in_the_middle_of_creation() {
+    if !wanted() {
+        return;
+    }
+    let sandbox = Sandbox::new("half", 5, &["w1"], &[]);
+    let up = sandbox.start_up();
+    wait_for("a first machine", LIMIT, || {
+        (!sandbox.machines().is_empty()).then_some(())
+    });
+    up.kill_tree();
+
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+}
+
+/// Kills at random moments. The seed is printed; `WDEV_TEST_SEED` brings it back.
+#[test]
+#[expect(
+    clippy::print_stderr,
+    reason = "the seed must be seen when the test fails"
+)]
+fn random_kills_never_repeat_finished_steps() {
+    if !wanted() {
+        return;
+    }
+    let kills = count(2, 20);
+    let seed = std::env::var("WDEV_TEST_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let mut random = Random(seed.unwrap_or_else(|| u64::from(std::process::id())));
+    eprintln!(
+        "random_kills_never_repeat_finished_steps: WDEV_TEST_SEED={}",
+        random.0
+    );
+
+    let hooks = [
+        Hook::counting("all", "greet"),
+        Hook::exclusive("w1", "work", "sleep 2\n"),
+    ];
+    let sandbox = Sandbox::new("random", 6, &["w1"], &hooks);
+    let mut finished: Vec<(String, String)> = Vec::new();
+    for _ in 0..kills {
+        let mut up = sandbox.start_up();
+        // The moment is the fault that is injected: nothing waits for it.
+        std::thread::sleep(Duration::from_millis(random.below(20_000)));
+        let ended_by_itself = up.is_over();
+        let events = up.events();
+        if random.below(2) == 0 {
+            up.kill();
+        } else {
+            up.kill_tree();
+        }
+        assert_finished_stay(&sandbox, &events, &finished);
+        for node in sandbox.nodes() {
+            for step in events.finished(node) {
+                finished.push(((*node).to_owned(), step.to_owned()));
+            }
+        }
+        if ended_by_itself {
+            // All that is built is done: the rest of the kills start from nothing.
+            let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+            sandbox.assert_gone();
+            finished.clear();
+        }
+    }
+    let events = sandbox.up_to_the_unbuilt().events();
+    assert_finished_stay(&sandbox, &events, &finished);
+    assert_never_two_copies(&sandbox.record("w1", "work"));
+    let greetings = sandbox.record("cp", "greet").len();
+    assert!(
+        greetings >= 1 && greetings <= 1 + kills as usize,
+        "{greetings} greetings"
+    );
+
+    let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    sandbox.assert_gone();
+}
+
+/// No step that an earlier run told to be finished began again, but for machines that were stopped.
+fn assert_finished_stay(sandbox: &Sandbox, events: &Events, finished: &[(String, String)]) {
+    for node in sandbox.nodes() {
+        let of_node: Vec<_> = finished
+            .iter()
+            .filter(|(of, _)| of == node)
+            .map(|(_, step)| step.as_str())
+            .collect();
+        assert_not_repeated(events, node, &of_node, &[]);
+    }
+}
+
+/// A small generator of numbers (splitmix64), enough to choose moments.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
