@@ -1,5 +1,180 @@
 //! `variables.yml` to a validated [`Config`], each value with its origin.
+//!
+//! Files, environment and flags are layers of one tree ([`layer`]); the merged tree is held against
+//! the one list of keys ([`keys`], [`walk`]); what nobody wrote is derived ([`derive`]); then what must
+//! hold between values is checked ([`check`]). Every mistake is collected on the way.
 
+mod build;
+mod check;
+mod derive;
+mod diagnostic;
+mod files;
+mod item;
+mod keys;
+mod layer;
+mod legacy;
 pub mod model;
+mod ranges;
+mod render;
+mod scalar;
+mod secret;
+mod source;
+mod suggest;
+mod text;
+mod walk;
+mod yaml;
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use self::diagnostic::{Diagnostic, Problems, Severity};
 pub use self::model::Config;
+pub use self::secret::redact_url;
+pub use self::source::Origin;
+
+use self::diagnostic::Sink;
+use self::item::Item;
+use self::keys::{ROOT, Shape};
+use self::source::Place;
+use self::yaml::{Node, NodeKind};
+
+/// What to read a configuration from. An empty request in a folder without `variables.yml` gives
+/// every default.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// `--config`: this file and nothing else.
+    pub file: Option<PathBuf>,
+    /// The folder to look in, and that relative paths in variables and flags start from. Only this
+    /// one, not those above it. Empty for the current folder.
+    pub start: PathBuf,
+    /// The environment. Besides `WDEV_*`, `HOME` or `USERPROFILE` says what `~` is.
+    pub env: Vec<(String, String)>,
+    /// Flags: the dotted key such as `kubernetes.version`, the text, and the flag as typed.
+    pub flags: Vec<(String, String, String)>,
+    /// The host's memory in MiB, to warn when the nodes want more; see [`host_memory_mib`]. Without
+    /// it nothing is compared.
+    pub host_memory_mib: Option<u64>,
+}
+
+/// A configuration that was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    /// The folder that the sandbox lives in, absolute: the file's, or the one that was looked in.
+    pub dir: PathBuf,
+    /// The file, absolute, if there is one.
+    pub file: Option<PathBuf>,
+    /// Where each value came from, by its path such as `cni.version` or `workers[0].memory`.
+    pub origins: BTreeMap<String, Origin>,
+    /// Remarks: keys of the predecessor that were understood.
+    pub notes: Vec<Diagnostic>,
+    /// What is probably not wanted.
+    pub warnings: Vec<Diagnostic>,
+    effective: Item,
+}
+
+/// Reads a configuration: `variables.yml`, `variables.local.yml` over it, `WDEV_*` over that, flags on
+/// top. Returns every mistake at once.
+pub fn load(request: &Request) -> Result<Loaded, Problems> {
+    let mut sink = Sink::default();
+    let start = std::path::absolute(&request.start)
+        .or_else(|_| std::env::current_dir())
+        .unwrap_or_else(|_| request.start.clone());
+    let home = home(request);
+    let named = request.file.as_ref().map(|file| start.join(file));
+    let dir = named
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(&start)
+        .to_path_buf();
+    let found = files::find(&dir, named.as_deref(), &start, &mut sink);
+
+    // A file that cannot be read leaves its values unknown: then no check between values makes sense.
+    let mut whole = sink.errors.is_empty();
+    let mut merged = Node::new(NodeKind::Map(Vec::new()), Place::Default);
+    for path in [&found.main, &found.local].into_iter().flatten() {
+        let read =
+            files::read(path, &start, &mut sink).and_then(|source| yaml::parse(&source, &mut sink));
+        match read {
+            Some(node) if is_map(&node, &mut sink) => {
+                let node = legacy::convert(node, &mut sink);
+                merged = layer::merge(merged, node, &Shape::Map(ROOT));
+            }
+            _ => whole = false,
+        }
+    }
+    let variables = layer::environment(request, &mut sink);
+    merged = layer::merge(merged, variables, &Shape::Map(ROOT));
+    let flags = layer::flags(request, &mut sink);
+    merged = layer::merge(merged, flags, &Shape::Map(ROOT));
+
+    let mut walker = walk::Walker {
+        start: &start,
+        home: home.as_deref(),
+        sink: &mut sink,
+    };
+    let mut effective = walker.root(&merged);
+    derive::derive(&mut effective);
+    if whole {
+        check::check(&effective, request.host_memory_mib, &mut sink);
+    }
+    if !sink.errors.is_empty() {
+        return Err(sorted(sink.errors));
+    }
+    let mut origins = BTreeMap::new();
+    effective.origins("", &mut origins);
+    Ok(Loaded {
+        config: build::config(&effective),
+        dir,
+        file: found.main,
+        origins,
+        notes: sink.notes,
+        warnings: sink.warnings,
+        effective,
+    })
+}
+
+/// The memory of this host in MiB.
+#[must_use]
+pub fn host_memory_mib() -> Option<u64> {
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    Some(system.total_memory() / (1024 * 1024)).filter(|mib| *mib > 0)
+}
+
+/// An empty file is one without keys; any other thing than a map is a mistake.
+fn is_map(node: &Node, sink: &mut Sink) -> bool {
+    match node.kind {
+        NodeKind::Null | NodeKind::Map(_) => true,
+        NodeKind::Scalar(_) | NodeKind::List(_) => {
+            sink.push(
+                Diagnostic::error(format!("the top level is {}", node.what()))
+                    .at(&node.place)
+                    .allow("keys with values, as in `cni: calico`"),
+            );
+            false
+        }
+    }
+}
+
+fn home(request: &Request) -> Option<PathBuf> {
+    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    let named = request
+        .env
+        .iter()
+        .find(|(name, text)| name == variable && !text.is_empty());
+    named
+        .map(|(_, text)| PathBuf::from(text))
+        .or_else(|| etcetera::home_dir().ok())
+}
+
+/// In the order of files and lines, then variables and flags.
+fn sorted(mut errors: Vec<Diagnostic>) -> Problems {
+    errors.sort_by(|a, b| {
+        let key = |d: &Diagnostic| (d.file.is_none(), d.line, d.col);
+        let local = |d: &Diagnostic| d.file.as_deref().is_some_and(|f| f.contains(".local."));
+        local(a).cmp(&local(b)).then_with(|| key(a).cmp(&key(b)))
+    });
+    Problems(errors)
+}

@@ -6,7 +6,78 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::Ipv4Net;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::secret::redact_url;
+
+/// Gives an enumeration the words that stand for it in `variables.yml`.
+macro_rules! words {
+    ($type:ident { $($variant:ident => $word:literal),+ $(,)? }) => {
+        impl $type {
+            /// Every word, in order.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+
+            /// The word in `variables.yml`.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+
+            /// What a word stands for.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+words!(ProviderName {
+    Auto => "auto",
+    Virtualbox => "virtualbox",
+    Hyperv => "hyperv",
+    VmwareDesktop => "vmware_desktop",
+    Libvirt => "libvirt",
+    Docker => "docker",
+    Sim => "sim",
+});
+
+words!(Component {
+    Kubelet => "kubelet",
+    KubeProxy => "kube-proxy",
+    Kubeadm => "kubeadm",
+    Kubectl => "kubectl",
+});
+
+words!(Builder {
+    Auto => "auto",
+    Go => "go",
+    Docker => "docker",
+});
+
+words!(CniName {
+    Calico => "calico",
+    Antrea => "antrea",
+    Flannel => "flannel",
+    None => "none",
+});
+
+words!(KubeProxy {
+    Service => "service",
+    Hostprocess => "hostprocess",
+    None => "none",
+});
 
 /// A whole sandbox, as asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -164,12 +235,15 @@ pub struct Network {
     pub proxy: Proxy,
 }
 
-/// A proxy, as URLs. They may hold a password, so they never show in debug output.
+/// A proxy, as URLs. They may hold a password, so they never show in debug output, and serialise
+/// without it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Proxy {
     /// For http.
+    #[serde(serialize_with = "redacted_option")]
     pub http: Option<String>,
     /// For https.
+    #[serde(serialize_with = "redacted_option")]
     pub https: Option<String>,
     /// Hosts and ranges that are reached directly.
     pub no_proxy: Vec<String>,
@@ -206,13 +280,14 @@ pub struct Worker {
 }
 
 /// What a machine is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineSpec {
     /// The box; empty for the default of the provider. For `docker` an image.
     pub r#box: String,
     /// The version of the box; empty for the newest that is there.
     pub box_version: String,
-    /// Where the box comes from; empty for the registry.
+    /// Where the box comes from, a URL or an absolute path; empty for the registry.
+    #[serde(serialize_with = "redacted")]
     pub box_url: String,
     /// `sha256:…` of the box file; empty for none.
     pub box_checksum: String,
@@ -223,9 +298,10 @@ pub struct MachineSpec {
 }
 
 /// Where downloads come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Artifacts {
     /// A prefix that stands for every download site; empty for none.
+    #[serde(serialize_with = "redacted")]
     pub mirror: String,
     /// Use the cache and nothing else.
     pub offline: bool,
@@ -244,6 +320,38 @@ pub struct Timeouts {
     pub step: Duration,
     /// Until a node or the cluster is Ready.
     pub ready: Duration,
+}
+
+fn redacted<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&redact_url(url))
+}
+
+#[expect(clippy::ref_option, reason = "serde hands the field over by reference")]
+fn redacted_option<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(redact_url).serialize(serializer)
+}
+
+impl std::fmt::Debug for Artifacts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Artifacts")
+            .field("mirror", &redact_url(&self.mirror))
+            .field("offline", &self.offline)
+            .field("guest_download", &self.guest_download)
+            .finish()
+    }
+}
+
+impl std::fmt::Debug for MachineSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MachineSpec")
+            .field("box", &self.r#box)
+            .field("box_version", &self.box_version)
+            .field("box_url", &redact_url(&self.box_url))
+            .field("box_checksum", &self.box_checksum)
+            .field("cpus", &self.cpus)
+            .field("memory_mib", &self.memory_mib)
+            .finish()
+    }
 }
 
 impl std::fmt::Debug for Proxy {

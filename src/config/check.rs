@@ -1,0 +1,186 @@
+//! What must hold between values: nodes, builds, hooks, memory. Each check looks only at values that
+//! are right in themselves.
+
+use std::collections::HashMap;
+
+use super::diagnostic::{Diagnostic, Severity, Sink};
+use super::item::Item;
+use super::keys::NODE_SETS;
+use super::model::ProviderName;
+use super::source::Place;
+use super::suggest::nearest;
+
+/// What kubeadm wants of a control plane, in MiB.
+/// <https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm/#before-you-begin>
+const CONTROL_PLANE_MEMORY: u64 = 1700;
+
+/// Checks the whole configuration.
+pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
+    names(root, sink);
+    kubernetes(root, sink);
+    cni(root, sink);
+    hooks(root, sink);
+    vagrant(root, sink);
+    memory(root, host_memory_mib, sink);
+    super::ranges::check(root, sink);
+}
+
+fn names(root: &Item, sink: &mut Sink) {
+    let workers = root.at("workers");
+    if workers.items().is_empty() && !workers.bad {
+        sink.push(
+            Diagnostic::error("there is no worker")
+                .at(&workers.place)
+                .allow("at least one worker; leave the key out for one with every default"),
+        );
+    }
+    let mut seen: HashMap<&str, &Place> = HashMap::new();
+    for node in super::derive::nodes(root) {
+        let name = node.at("name");
+        if name.bad || name.is_unset() {
+            continue;
+        }
+        let place = place_of(name, node);
+        if let Some(first) = seen.get(name.text()) {
+            sink.push(
+                Diagnostic::error(format!("two nodes have the name `{}`", name.text()))
+                    .at(place)
+                    .note(format!("the other: {}", first.origin())),
+            );
+        } else {
+            seen.insert(name.text(), place);
+        }
+    }
+}
+
+/// The value's place, or its node's where nobody wrote the value.
+fn place_of<'a>(item: &'a Item, node: &'a Item) -> &'a Place {
+    if item.place.is_written() {
+        &item.place
+    } else {
+        &node.place
+    }
+}
+
+fn kubernetes(root: &Item, sink: &mut Sink) {
+    let kubernetes = root.at("kubernetes");
+    let source = kubernetes.at("source");
+    if !source.is_unset() || source.bad {
+        return;
+    }
+    let build = kubernetes.at("build");
+    if !build.items().is_empty() {
+        sink.push(
+            Diagnostic::error(
+                "`kubernetes.build` needs `kubernetes.source`, the checkout to build from",
+            )
+            .at(&build.place),
+        );
+    }
+    let version = kubernetes.at("version");
+    if version.text() == "source" {
+        sink.push(
+            Diagnostic::error(
+                "the version `source` needs `kubernetes.source`, the checkout to read it from",
+            )
+            .at(&version.place),
+        );
+    }
+}
+
+fn cni(root: &Item, sink: &mut Sink) {
+    let cni = root.at("cni");
+    let version = cni.at("version");
+    if cni.at("name").text() == "none" && version.place.is_written() && !version.text().is_empty() {
+        sink.push(Diagnostic::error("the CNI `none` has no version").at(&version.place));
+    }
+}
+
+fn node_names(root: &Item) -> Vec<&str> {
+    super::derive::nodes(root)
+        .map(|node| node.at("name").text())
+        .collect()
+}
+
+fn hooks(root: &Item, sink: &mut Sink) {
+    let mut known = node_names(root);
+    known.extend(NODE_SETS);
+    for hook in root.at("hooks").items() {
+        let node = hook.at("node");
+        if node.bad || known.contains(&node.text()) {
+            continue;
+        }
+        sink.push(
+            Diagnostic::error(format!("there is no node `{}`", node.text()))
+                .at(&node.place)
+                .allow(known.join(", "))
+                .suggest(nearest(node.text(), known.iter().copied()).map(str::to_owned)),
+        );
+    }
+}
+
+fn vagrant(root: &Item, sink: &mut Sink) {
+    let mut known = node_names(root);
+    let vagrants = [ProviderName::Auto, ProviderName::Sim];
+    let providers = ProviderName::NAMES
+        .iter()
+        .filter(|name| vagrants.iter().all(|other| other.as_str() != **name));
+    known.extend(providers);
+    for (key, place, _) in root.at("vagrant").at("extra").entries() {
+        if !known.contains(&key.as_str()) {
+            sink.push(
+                Diagnostic::error(format!(
+                    "`{key}` is neither a node nor a provider of Vagrant"
+                ))
+                .at(place)
+                .allow(known.join(", "))
+                .suggest(nearest(key, known.iter().copied()).map(str::to_owned)),
+            );
+        }
+    }
+}
+
+fn memory(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
+    if root.at("provider").text() == ProviderName::Sim.as_str() {
+        return;
+    }
+    let control_plane = root.at("control_plane").at("memory");
+    if !control_plane.bad && control_plane.number() < CONTROL_PLANE_MEMORY {
+        sink.push(
+            Diagnostic::error(format!(
+                "{} MiB is little for a control plane: kubeadm wants {CONTROL_PLANE_MEMORY}",
+                control_plane.number()
+            ))
+            .severity(Severity::Warning)
+            .at(&control_plane.place),
+        );
+    }
+    let Some(host) = host_memory_mib else {
+        return;
+    };
+    let all: Vec<&Item> = super::derive::nodes(root)
+        .map(|node| node.at("memory"))
+        .collect();
+    let total = all
+        .iter()
+        .map(|item| item.number())
+        .fold(0u64, u64::saturating_add);
+    if all.iter().any(|item| item.bad) || total <= host {
+        return;
+    }
+    // The largest that somebody wrote is the first to look at.
+    let largest = all
+        .iter()
+        .filter(|m| m.place.is_written())
+        .max_by_key(|m| m.number());
+    let place = largest.map_or(Place::Default, |item| item.place.clone());
+    sink.push(
+        Diagnostic::error(format!(
+            "the {} nodes want {total} MiB of memory, and the host has {host}",
+            all.len()
+        ))
+        .severity(Severity::Warning)
+        .at(&place)
+        .note("lower `control_plane.memory` or the workers' `memory`, or use fewer workers"),
+    );
+}

@@ -1,0 +1,466 @@
+//! Texts with a rule: names, versions, URLs, taints, labels.
+
+use super::keys::{NODE_SETS, Rule};
+use super::model::ProviderName;
+use super::scalar::{Checked, Complaint};
+use crate::names::LaneName;
+
+/// The longest sandbox name: it is part of machine names, which some hypervisors cut.
+const SANDBOX_MAX: usize = 30;
+/// The longest Windows computer name (NetBIOS).
+/// <https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou>
+const WINDOWS_MAX: usize = 15;
+/// The longest DNS label, RFC 1123.
+const LABEL_MAX: usize = 63;
+
+/// Checks `text` against `rule`; gives it back in its canonical form.
+pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
+    match rule {
+        Rule::Free | Rule::BoxUrl | Rule::HookNode => Ok(text.to_owned()),
+        Rule::Sandbox => dns_label("sandbox name", text, SANDBOX_MAX),
+        Rule::NodeName => node_name(text, LABEL_MAX),
+        Rule::WindowsName => windows_name(text),
+        Rule::KubernetesVersion => kubernetes_version(text),
+        Rule::Version => version(text),
+        Rule::Mirror => url("mirror", text, &["http", "https", "file"]),
+        Rule::Proxy => url("proxy", text, &["http", "https"]),
+        Rule::NoProxy => no_proxy(text),
+        Rule::Checksum => checksum(text),
+        Rule::Taint => taint(text),
+        Rule::LabelValue => label_value(text),
+    }
+}
+
+fn dns_label(what: &str, text: &str, max: usize) -> Checked<String> {
+    let allowed = format!(
+        "lower-case letters, digits and `-`, with a letter or digit at both ends, at most {max} characters"
+    );
+    let length = text.chars().count();
+    let message = if text.is_empty() {
+        format!("the {what} is empty")
+    } else if length > max {
+        format!("the {what} `{text}` has {length} characters")
+    } else if is_dns_label(text) {
+        return Ok(text.to_owned());
+    } else {
+        format!("the {what} `{text}` is not a lower-case DNS label")
+    };
+    let repaired: String = text
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(max)
+        .collect();
+    let repaired = repaired.trim_matches('-');
+    let suggestion = (is_dns_label(repaired) && text.is_ascii()).then_some(repaired);
+    Err(Complaint::new(message).allow(allowed).suggest(suggestion))
+}
+
+fn is_dns_label(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !text.is_empty()
+        && text.len() <= LABEL_MAX
+        && text.bytes().all(|b| inner(b) || b == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Names that mean something else where a node's name can stand: the host's lane, sets of nodes in
+/// hooks, providers in `vagrant.extra`.
+fn is_reserved(text: &str) -> bool {
+    text == LaneName::HOST || NODE_SETS.contains(&text) || ProviderName::NAMES.contains(&text)
+}
+
+fn node_name(text: &str, max: usize) -> Checked<String> {
+    let name = dns_label("node name", text, max)?;
+    if is_reserved(&name) {
+        return Err(Complaint::new(format!("no node can be named `{name}`"))
+            .note("the word is reserved: `host` for work on the host, `all`, `workers` and `control-plane` for sets of nodes, and the providers' names"));
+    }
+    Ok(name)
+}
+
+fn windows_name(text: &str) -> Checked<String> {
+    let name = node_name(text, WINDOWS_MAX)?;
+    if name.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Complaint::new(format!(
+            "the node name `{name}` is a number, which Windows refuses"
+        ))
+        .allow("at least one letter")
+        .suggest(Some(format!("win{name}")).filter(|n| n.len() <= WINDOWS_MAX)));
+    }
+    Ok(name)
+}
+
+/// A number without sign and without a leading zero.
+fn is_number(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 9
+        && text.bytes().all(|b| b.is_ascii_digit())
+        && (text == "0" || !text.starts_with('0'))
+}
+
+/// `X.Y.Z` with an optional pre-release and, where `build` allows it, build.
+fn is_exact(text: &str, build: bool) -> bool {
+    let dotted = |text: &str| {
+        text.split('.').all(|part| {
+            !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        })
+    };
+    let (rest, built) = match text.split_once('+') {
+        Some((rest, built)) => (rest, build && dotted(built)),
+        None => (text, true),
+    };
+    let (numbers, pre) = match rest.split_once('-') {
+        Some((numbers, pre)) => (numbers, dotted(pre)),
+        None => (rest, true),
+    };
+    let parts: Vec<&str> = numbers.split('.').collect();
+    built && pre && parts.len() == 3 && parts.iter().all(|part| is_number(part))
+}
+
+fn is_minor(text: &str) -> bool {
+    text.split_once('.')
+        .is_some_and(|(major, minor)| major == "1" && is_number(minor))
+}
+
+/// `latest`, `stable`, either with `-1` or `-1.NN`.
+fn is_marker(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| {
+        text.strip_prefix(word).is_some_and(|rest| {
+            rest.is_empty()
+                || rest
+                    .strip_prefix('-')
+                    .is_some_and(|line| line == "1" || is_minor(line))
+        })
+    })
+}
+
+/// The forms that a release can be named in.
+/// <https://kubernetes.io/releases/version-skew-policy/>, markers as published at
+/// `https://dl.k8s.io/release/` and `https://dl.k8s.io/ci/`.
+fn kubernetes_version(text: &str) -> Checked<String> {
+    let bare = text.strip_prefix('v').unwrap_or(text);
+    let good = match text.strip_prefix("ci/") {
+        Some(ci) => {
+            is_marker(ci, &["latest"])
+                || ci
+                    .strip_prefix('v')
+                    .is_some_and(|v| v.starts_with("1.") && is_exact(v, true))
+        }
+        None => {
+            text == "source"
+                || is_marker(text, &["stable", "latest"])
+                || is_minor(bare)
+                || (bare.starts_with("1.") && is_exact(bare, true))
+        }
+    };
+    if good {
+        return Ok(text.to_owned());
+    }
+    let allowed = "`1.36`, `1.36.3`, `v1.37.0-rc.0`, `stable`, `stable-1.36`, `latest`, `ci/latest-1.37`, `ci/v1.37.0-alpha.1.12+0123456789abcd`, `source`";
+    let known = super::keys::data("kubernetes.version").unwrap_or_default();
+    let complaint = if text.is_empty() {
+        Complaint::new("the Kubernetes version is empty").note("leave the key out for the default")
+    } else {
+        Complaint::new(format!("`{text}` is not a Kubernetes version"))
+    };
+    let complaint = match bare {
+        "1" | "1." => complaint.note(format!("the minor is missing: write it as in `{known}`")),
+        _ if bare.starts_with("1.") && bare.contains(['x', 'X', '*']) => complaint.note(format!(
+            "name one minor as in `{known}`: its newest patch release is used"
+        )),
+        _ => complaint,
+    };
+    let repaired = text
+        .strip_prefix("ci/")
+        .filter(|ci| ci.starts_with("1.") && is_exact(ci, true))
+        .map(|ci| format!("ci/v{ci}"));
+    Err(complaint.allow(allowed).suggest(repaired))
+}
+
+/// The exact version of something else than Kubernetes, without `v`.
+fn version(text: &str) -> Checked<String> {
+    let bare = text.strip_prefix('v').unwrap_or(text);
+    if is_exact(bare, false) {
+        return Ok(bare.to_owned());
+    }
+    let message = if text.is_empty() {
+        "the version is empty".to_owned()
+    } else {
+        format!("`{text}` is not an exact version")
+    };
+    let parts = bare.split('.').filter(|part| is_number(part)).count();
+    let suggestion = (parts == 2 && bare.split('.').count() == 2).then(|| format!("{bare}.0"));
+    Err(Complaint::new(message)
+        .allow("three numbers as in `3.32.1`; leave the key out for the default")
+        .suggest(suggestion))
+}
+
+/// A URL of one of `schemes`, or nothing. The text is not repeated: it may hold a password.
+fn url(what: &str, text: &str, schemes: &[&str]) -> Checked<String> {
+    let allowed = format!("a URL that starts with `{}://`", schemes.join("://` or `"));
+    let wrong = |why: &str| {
+        Complaint::new(format!("the {what} is not a URL: {why}")).allow(allowed.clone())
+    };
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err(wrong("it does not say how to reach it"));
+    };
+    if !schemes.contains(&scheme) {
+        return Err(wrong("the part before `://` is not known"));
+    }
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err(wrong("it holds white space or control characters"));
+    }
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    if host.is_empty() || (scheme != "file" && host.starts_with(['/', ':'])) {
+        return Err(wrong("the host is missing"));
+    }
+    Ok(text.to_owned())
+}
+
+fn no_proxy(text: &str) -> Checked<String> {
+    if !text.is_empty()
+        && !text
+            .chars()
+            .any(|c| c == ',' || c.is_whitespace() || c.is_control())
+    {
+        return Ok(text.to_owned());
+    }
+    Err(Complaint::new(format!("`{text}` is not a host or a range"))
+        .allow("one name, address or range for each item of the list"))
+}
+
+fn checksum(text: &str) -> Checked<String> {
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let lower = text.to_ascii_lowercase();
+    let is_hash = |hex: &str| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit());
+    if lower.strip_prefix("sha256:").is_some_and(is_hash) {
+        return Ok(lower);
+    }
+    let bare = is_hash(&lower).then(|| format!("sha256:{lower}"));
+    Err(Complaint::new(format!("`{text}` is not a checksum"))
+        .allow("`sha256:` and 64 hexadecimal digits")
+        .suggest(bare))
+}
+
+/// The syntax of label keys and values.
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>
+fn is_qualified_part(text: &str) -> bool {
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    text.len() <= LABEL_MAX
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && ends(text.chars().next())
+        && ends(text.chars().next_back())
+}
+
+/// Whether `text` is a label's key: a name, perhaps with a DNS name and `/` before it.
+pub(crate) fn is_label_key(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => {
+            prefix.len() <= 253 && prefix.split('.').all(is_dns_label) && is_qualified_part(name)
+        }
+        None => is_qualified_part(text),
+    }
+}
+
+fn label_value(text: &str) -> Checked<String> {
+    if text.is_empty() || is_qualified_part(text) {
+        return Ok(text.to_owned());
+    }
+    Err(Complaint::new(format!("`{text}` is not a label value"))
+        .allow("letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, at most 63 characters"))
+}
+
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// `key=value:Effect` or `key:Effect`.
+/// <https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/>
+fn taint(text: &str) -> Checked<String> {
+    let wrong = |why: String| {
+        Complaint::new(format!("`{text}` is not a taint: {why}")).allow(format!(
+            "`key=value:Effect` or `key:Effect`, with {} as effect",
+            EFFECTS.join(", ")
+        ))
+    };
+    let Some((head, effect)) = text.rsplit_once(':') else {
+        return Err(wrong("the effect is missing".to_owned()));
+    };
+    if !EFFECTS.contains(&effect) {
+        let near = super::suggest::nearest(effect, EFFECTS);
+        return Err(wrong(format!("unknown effect `{effect}`"))
+            .suggest(near.map(|near| format!("{head}:{near}"))));
+    }
+    let (key, value) = head.split_once('=').unwrap_or((head, ""));
+    if !is_label_key(key) {
+        return Err(wrong(format!("`{key}` is not a key")));
+    }
+    if !value.is_empty() && !is_qualified_part(value) {
+        return Err(wrong(format!("`{value}` is not a value")));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubernetes_versions() {
+        for text in [
+            "1.30",
+            "v1.30",
+            "1.30.2",
+            "v1.36.0-alpha.1",
+            "v1.36.0-alpha.1+0123456789abcd",
+            "1.36.0-rc.0",
+            "stable",
+            "stable-1",
+            "stable-1.36",
+            "latest",
+            "latest-1.37",
+            "ci/latest",
+            "ci/latest-1.37",
+            "ci/v1.37.0-alpha.1.12+0123456789abcd",
+            "source",
+        ] {
+            assert!(check(Rule::KubernetesVersion, text).is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            "1",
+            "1.",
+            "1.x",
+            "1.36.x",
+            "2.0",
+            "1.36.",
+            "1.036",
+            "v",
+            "ci/",
+            "ci/v",
+            "ci/1.37.0-alpha.1",
+            "stable-",
+            "stable-2",
+            "latest-1.x",
+            "1.36.3-",
+            "1.36.3+",
+            "1.36.3+a b",
+            "main",
+            "1.3.0.1",
+        ] {
+            assert!(check(Rule::KubernetesVersion, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_exact() {
+        assert_eq!(
+            check(Rule::Version, "v3.32.1").ok().as_deref(),
+            Some("3.32.1")
+        );
+        assert_eq!(
+            check(Rule::Version, "2.3.0-rc.1").ok().as_deref(),
+            Some("2.3.0-rc.1")
+        );
+        assert_eq!(
+            check(Rule::Version, "3.30")
+                .err()
+                .and_then(|c| c.suggestion)
+                .as_deref(),
+            Some("3.30.0")
+        );
+        for text in ["", "latest", "3", "3.1.x", "../../etc", "3.1.2 "] {
+            assert!(check(Rule::Version, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn windows_names() {
+        for text in [
+            "winw1",
+            "a",
+            "w-1",
+            "123456789012345".replace('1', "a").as_str(),
+        ] {
+            assert!(check(Rule::WindowsName, text).is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            "WinW1",
+            "abcdefghijklmnop",
+            "win_1",
+            "-a",
+            "a-",
+            "win.1",
+            "12",
+            "host",
+            "all",
+            "docker",
+            "wörker",
+        ] {
+            assert!(check(Rule::WindowsName, text).is_err(), "{text}");
+        }
+        let long = check(Rule::WindowsName, "my_Windows_worker_1").err();
+        assert_eq!(
+            long.and_then(|c| c.suggestion).as_deref(),
+            Some("my-windows-work")
+        );
+    }
+
+    #[test]
+    fn taints_and_labels() {
+        for text in [
+            "os=windows:NoSchedule",
+            "a.b/c:NoExecute",
+            "k=:PreferNoSchedule",
+        ] {
+            assert!(check(Rule::Taint, text).is_ok(), "{text}");
+        }
+        for text in [
+            "os=windows",
+            "os:Never",
+            ":NoSchedule",
+            "a b=c:NoSchedule",
+            "k=-:NoSchedule",
+            "",
+        ] {
+            assert!(check(Rule::Taint, text).is_err(), "{text}");
+        }
+        assert_eq!(
+            check(Rule::Taint, "os=windows:noschedule")
+                .err()
+                .and_then(|c| c.suggestion)
+                .as_deref(),
+            Some("os=windows:NoSchedule")
+        );
+        assert!(is_label_key("node.kubernetes.io/windows-build") && is_label_key("disk"));
+        assert!(
+            !is_label_key("/x")
+                && !is_label_key("a/b/c")
+                && !is_label_key("")
+                && !is_label_key("A.b/")
+        );
+        assert!(check(Rule::LabelValue, "").is_ok() && check(Rule::LabelValue, "-").is_err());
+    }
+
+    #[test]
+    fn a_refused_proxy_is_not_repeated() {
+        for text in [
+            "me:secret@proxy:3128",
+            "socks5://me:secret@proxy",
+            "http://me:secret@",
+            "http://me:sec ret@p",
+        ] {
+            let complaint = check(Rule::Proxy, text).unwrap_err();
+            assert!(!format!("{complaint:?}").contains("sec"), "{complaint:?}");
+        }
+        assert!(check(Rule::Proxy, "http://me:secret@proxy:3128").is_ok());
+    }
+}
