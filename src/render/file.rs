@@ -153,7 +153,8 @@ fn is_current(path: &Path, file: &RenderedFile, bytes: &[u8]) -> bool {
 fn mode_fits(meta: &fs::Metadata, file: &RenderedFile) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = meta.permissions().mode();
-    (mode & 0o100 != 0) == file.mode_executable && (!file.secret || mode & 0o077 == 0)
+    let others = mode & 0o077;
+    (mode & 0o100 != 0) == file.mode_executable && (!file.secret || others == 0)
 }
 
 /// Windows has no such modes: a file is as private as the folder that it is in.

@@ -1,9 +1,10 @@
 //! What the tests across modules share.
 
 #![allow(
+    clippy::unwrap_used,
     dead_code,
     unreachable_pub,
-    reason = "each test file is a crate of its own and uses a part of this"
+    reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
 use std::io::Write as _;
@@ -268,8 +269,11 @@ $calls = []
 class Recorder < BasicObject
   def initialize(path)
     @path = path
+    @set = {{}}
   end
   def method_missing(name, *args, **named, &block)
+    return @set[name] if @set.key?(name)
+    @set[name[0..-2].to_sym] = args[0] if name.end_with?("=")
     values = named.empty? ? args : args + [named]
     path = "#{{@path}}.#{{name}}"
     $calls << [path, values] unless values.empty?
