@@ -134,7 +134,7 @@ pub fn write_all(dir: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
 fn check_path(path: &Path) -> Result<()> {
     let inside = path
         .components()
-        .all(|part| matches!(part, Component::Normal(name) if name != ".vagrant"));
+        .all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".vagrant")));
     if inside && path.file_name().is_some() {
         return Ok(());
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn no_path_leaves_the_folder() {
         let dir = tempfile::tempdir().unwrap();
-        for path in ["../a", "/a", "a/../../b", ".vagrant/machines", "", "."] {
+        for path in ["../a", "/a", "a/../../b", ".Vagrant/machines", "", "."] {
             let files = [
                 RenderedFile::text("first", ""),
                 RenderedFile::text(path, ""),
