@@ -1,9 +1,10 @@
 //! What the tests across modules share.
 
 #![allow(
+    clippy::unwrap_used,
     dead_code,
     unreachable_pub,
-    reason = "each test file is a crate of its own and uses a part of this"
+    reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
 use std::io::Write as _;
@@ -70,4 +71,223 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
         String::from_utf8_lossy(&output.stdout)
     );
     output.stdout
+}
+
+/// Texts that have broken quoting before, or would execute if it were broken.
+#[must_use]
+pub fn nasty_texts() -> Vec<String> {
+    let mut texts: Vec<String> = [
+        "",
+        " ",
+        "plain",
+        "it's",
+        "\"quoted\"",
+        "$(touch canary)",
+        "`touch canary`",
+        "'; touch canary; '",
+        "\"; touch canary; \"",
+        "'$(touch canary)'",
+        "\\'; touch canary #",
+        "\\",
+        "\\\\'",
+        "a\\",
+        "'",
+        "''",
+        "\"",
+        "#{File.write('canary', '')}",
+        "' + File.write('canary', '') + '",
+        "#$0 #@x",
+        "'\nFile.write('canary', '')\n'",
+        "\n__END__\n",
+        "\n=begin\n",
+        "\nEOF\ntouch canary\n",
+        "'@\nNew-Item canary\n@'",
+        "'; New-Item canary; '",
+        "‘; New-Item canary; ’‚‛“”„",
+        "$env:PATH `n $($null = New-Item canary)",
+        "-n",
+        "--help",
+        "-e\\n",
+        "%s%n",
+        "~",
+        "*",
+        "!!",
+        "!ruby/object:Object {}",
+        "!!python/object/apply:os.system ['touch canary']",
+        "yes",
+        "null",
+        "1.30",
+        "0x10",
+        "2001-01-01",
+        "a: b",
+        "- a",
+        "a #b",
+        "&a *a",
+        "{a: b}",
+        "%YAML 1.1",
+        "---",
+        "...",
+        "a\rb",
+        "a\r\nb\r\n",
+        "\n\n",
+        "trailing \n",
+        "\tx\t",
+        "\u{1}\u{2}\u{7f}",
+        "\u{1b}[31mred",
+        "\u{8}\u{c}\u{b}",
+        "\u{85}\u{2028}\u{2029}",
+        "\u{feff}bom",
+        "\u{202e}txet",
+        "\u{fffd}\u{fffe}\u{ffff}",
+        "\u{10ffff}\u{1fffe}",
+        "é ü 漢字 ひ א",
+        "🦀👩‍👩‍👧",
+        "e\u{301}",
+        "{{ value }} {% raw %} {# x #}",
+        "C:\\Users\\a b\\%PATH%\\$x",
+        "\u{80}\u{9f}\u{a0}",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    // Every character that some language may act on, alone and doubled.
+    texts.extend(
+        (1..=0x2ff)
+            .filter_map(char::from_u32)
+            .map(|c| format!("{c}a{c}{c}")),
+    );
+    texts
+}
+
+/// Lists of `count` texts, each of any characters but NUL, or of pieces that languages act on.
+pub fn hostile_texts(count: usize) -> impl proptest::strategy::Strategy<Value = Vec<String>> {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    const PIECES: &[&str] = &[
+        "'",
+        "\"",
+        "`",
+        "\\",
+        "$",
+        "#",
+        "{",
+        "}",
+        "(",
+        ")",
+        "$(",
+        "#{",
+        "${",
+        "\n",
+        "\r",
+        "\r\n",
+        "\t",
+        " ",
+        ";",
+        "|",
+        "&",
+        "<",
+        ">",
+        "*",
+        "?",
+        "~",
+        "!",
+        "-",
+        "%",
+        "@",
+        ":",
+        ", ",
+        "[",
+        "]",
+        "touch canary",
+        "File.write('canary','')",
+        "New-Item canary",
+        "EOF",
+        "é",
+        "🦀",
+        "‘",
+        "’",
+        "\u{2028}",
+        "\u{feff}",
+        "\u{1}",
+        "\u{7f}",
+        "x",
+        "0",
+        "'@",
+        "@\"",
+        "=begin",
+        "__END__",
+    ];
+    let any_text = vec(any::<char>().prop_filter("not NUL", |c| *c != '\0'), 0..40)
+        .prop_map(String::from_iter);
+    let of_pieces = vec(proptest::sample::select(PIECES), 0..14).prop_map(|parts| parts.concat());
+    vec(prop_oneof![any_text, of_pieces], count)
+}
+
+/// A sandbox without machines on the docker provider.
+#[must_use]
+pub fn model() -> wdev::render::VagrantfileModel {
+    wdev::render::VagrantfileModel {
+        sandbox: "default".to_owned(),
+        wdev_version: "0.0.0".to_owned(),
+        provider: wdev::config::model::ProviderName::Docker,
+        provider_extra: String::new(),
+        subnet: "192.168.56.0/24".parse().unwrap(),
+        machines: Vec::new(),
+    }
+}
+
+/// A Linux machine with the last byte of its address, and no steps.
+#[must_use]
+pub fn machine(name: &str, address: u8) -> wdev::render::MachineModel {
+    wdev::render::MachineModel {
+        name: name.to_owned(),
+        unique_name: format!("wdev-default-1a2b3c-{name}"),
+        hostname: name.to_owned(),
+        os: wdev::channel::Os::Linux,
+        r#box: "image:1".to_owned(),
+        box_version: String::new(),
+        box_url: String::new(),
+        box_checksum: String::new(),
+        cpus: 2,
+        memory_mib: 1024,
+        address: [192, 168, 56, address].into(),
+        boot_timeout_s: 900,
+        halt_timeout_s: 300,
+        extra: String::new(),
+        steps: Vec::new(),
+    }
+}
+
+/// A Ruby script that evaluates a Vagrantfile with a stand-in for Vagrant, and prints every call as
+/// JSON: a list of pairs of a name and the arguments. What a block is given has the name of the call that
+/// it belongs to: `p.image =` is `config.vm.define.vm.provider.image=`.
+#[must_use]
+pub fn recorder(vagrantfile: &str) -> String {
+    format!(
+        r##"# encoding: utf-8
+require "json"
+$calls = []
+class Recorder < BasicObject
+  def initialize(path)
+    @path = path
+    @set = {{}}
+  end
+  def method_missing(name, *args, **named, &block)
+    return @set[name] if @set.key?(name)
+    @set[name[0..-2].to_sym] = args[0] if name.end_with?("=")
+    values = named.empty? ? args : args + [named]
+    path = "#{{@path}}.#{{name}}"
+    $calls << [path, values] unless values.empty?
+    block.call(::Recorder.new(path)) if block
+    ::Recorder.new(path)
+  end
+end
+module Vagrant
+  def self.configure(_version)
+    yield Recorder.new("config")
+  end
+end
+{vagrantfile}
+puts JSON.generate($calls)
+"##
+    )
 }

@@ -1,0 +1,22 @@
+//! Every template, embedded under its path in the repository.
+
+macro_rules! template {
+    ($path:literal) => {
+        (
+            $path,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)),
+        )
+    };
+}
+
+/// Each template's path in the repository and its text. The part of the name before `.tera` tells the
+/// target language; a test compares this list with the folders `templates` and `vagrant`.
+pub const TEMPLATES: &[(&str, &str)] = &[
+    template!("templates/linux/facts.sh.tera"),
+    template!("templates/linux/hook.sh.tera"),
+    template!("templates/linux/hosts.sh.tera"),
+    template!("templates/linux/kernel.sh.tera"),
+    template!("templates/linux/swap.sh.tera"),
+    template!("vagrant/Vagrantfile.tera"),
+    template!("vagrant/providers/docker.rb.tera"),
+];

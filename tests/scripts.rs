@@ -1,0 +1,399 @@
+//! The bodies of the steps for Linux nodes, run by real bash on files of the test's own.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::need;
+use tempfile::TempDir;
+use wdev::error::Kind;
+use wdev::render::linux::{self, HostEntry, KernelSettings};
+
+/// What the wrapper provides, printing what it is told.
+const HELPERS: &str = r#"set -euo pipefail
+wdev_fact() { printf 'fact %s=%s\n' "$1" "$2"; }
+wdev_log() { printf 'log %s\n' "$1"; }
+wdev_not_in_place() { printf 'not in place: %s\n' "$1"; }
+wdev_want_reboot() { printf 'reboot\n'; }
+wdev_stamped() { [[ -e stamp ]]; }
+"#;
+
+struct Node {
+    dir: TempDir,
+}
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Node {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let node = Self { dir };
+        for (path, text) in files {
+            fs::create_dir_all(node.path(path).parent().unwrap()).unwrap();
+            fs::write(node.path(path), text).unwrap();
+        }
+        node
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// A program that is found before the machine's own.
+    fn program(&self, name: &str, script: &str) {
+        fs::create_dir_all(self.path("bin")).unwrap();
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs the body's functions in the node's folder, with some of its variables changed.
+    fn call(&self, bash: &Path, body: &str, changes: &str, call: &str) -> Ran {
+        let path = std::env::var("PATH").unwrap();
+        let output = Command::new(bash)
+            .current_dir(self.dir.path())
+            .env("PATH", format!("{}:{path}", self.path("bin").display()))
+            .args(["-c", &format!("{HELPERS}\n{body}\n{changes}\n{call}\n")])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    /// What was printed by a call that succeeded.
+    fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self.out
+    }
+
+    /// What was said on stderr by a call that failed with 1.
+    fn failed(self) -> String {
+        assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
+        self.err
+    }
+}
+
+fn nodes(names: &[(&str, u8)]) -> String {
+    let entry = |(name, last): &(&str, u8)| HostEntry {
+        address: [10, 0, 0, *last].into(),
+        names: vec![(*name).to_owned()],
+    };
+    linux::hosts(&names.iter().map(entry).collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn shellcheck_finds_nothing() {
+    let Some(shellcheck) = need("shellcheck") else {
+        return;
+    };
+    for body in [
+        linux::facts().unwrap(),
+        linux::kernel(&KernelSettings::kubernetes().unwrap()).unwrap(),
+        linux::swap().unwrap(),
+        nodes(&[("cp", 10)]),
+        linux::hook("echo \"$HOME\" 'x'\n").unwrap(),
+    ] {
+        common::run(
+            Command::new(&shellcheck).args(["--shell=bash", "-"]),
+            body.as_bytes(),
+        );
+    }
+}
+
+#[test]
+fn hosts_has_one_block_that_is_replaced_in_place() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[("hosts", "127.0.0.1 localhost\n127.0.1.1 cp\n")]);
+    let inode = fs::metadata(node.path("hosts")).unwrap().ino();
+    let old = nodes(&[("cp", 10), ("gone", 11)]);
+    let new = nodes(&[("cp", 10), ("winw1", 12)]);
+    let call = |body: &str, call: &str| node.call(&bash, body, "wdev_hosts=hosts", call).ok();
+    assert!(call(&old, "wdev_probe").contains("not in place"));
+    assert_ne!(call(&old, "wdev_run"), "");
+    assert_eq!(call(&old, "wdev_probe"), "");
+    assert!(call(&new, "wdev_probe").contains("not in place"));
+    call(&new, "wdev_run");
+    let expected = "# begin: nodes (wdev)\n10.0.0.10\tcp\n10.0.0.12\twinw1\n# end: nodes (wdev)\n\
+                    127.0.0.1 localhost\n127.0.1.1 cp\n";
+    assert_eq!(node.read("hosts"), expected);
+    assert_eq!(call(&new, "wdev_run; wdev_probe"), "");
+    assert_eq!(node.read("hosts"), expected);
+    assert_eq!(fs::metadata(node.path("hosts")).unwrap().ino(), inode);
+}
+
+#[test]
+fn hosts_loses_no_line_when_a_blocks_end_is_missing() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[("hosts", "# begin: nodes (wdev)\n10.9.9.9 precious")]);
+    let body = nodes(&[("cp", 10)]);
+    node.call(&bash, &body, "wdev_hosts=hosts", "wdev_run").ok();
+    assert!(
+        node.read("hosts")
+            .ends_with("# end: nodes (wdev)\n10.9.9.9 precious\n")
+    );
+    assert_eq!(
+        node.call(&bash, &body, "wdev_hosts=hosts", "wdev_probe")
+            .ok(),
+        ""
+    );
+}
+
+#[test]
+fn a_name_that_the_hosts_file_cannot_carry_is_refused() {
+    let long = "a".repeat(64);
+    for name in ["a b", "a\n1.2.3.4 evil", "#", "", "-a", "a..b", "ü", &long] {
+        let entry = HostEntry {
+            address: [10, 0, 0, 1].into(),
+            names: vec![name.to_owned()],
+        };
+        let failure = linux::hosts(&[entry]).unwrap_err();
+        assert_eq!(failure.kind, Kind::Configuration, "{name:?}");
+    }
+}
+
+const NO_SWAP: &str = "Filename Type Size Used Priority\n";
+const SWAP_PATHS: &str = "wdev_swaps=swaps wdev_fstab=fstab wdev_systemd=no-systemd";
+
+#[test]
+fn swap_is_taken_out_of_fstab_once_and_nothing_else_is() {
+    let Some(bash) = need("bash") else { return };
+    let fstab = "UUID=1 / ext4 defaults 0 1\n# /dev/sdb none swap sw 0 0\n/swap.img\tnone\tswap\tsw 0 0\n\
+                 \x20 /dev/sdc none swap sw 0 0\nswap /mnt/swap tmpfs size=1M 0 0\n";
+    let node = Node::new(&[("fstab", fstab), ("swaps", NO_SWAP)]);
+    fs::set_permissions(node.path("fstab"), fs::Permissions::from_mode(0o640)).unwrap();
+    let body = linux::swap().unwrap();
+    let call = |call: &str| node.call(&bash, &body, SWAP_PATHS, call).ok();
+    assert!(call("wdev_probe").contains("turns swap on"));
+    call("wdev_run");
+    let expected = "UUID=1 / ext4 defaults 0 1\n# /dev/sdb none swap sw 0 0\n\
+                    # off for Kubernetes (wdev): /swap.img\tnone\tswap\tsw 0 0\n\
+                    # off for Kubernetes (wdev):   /dev/sdc none swap sw 0 0\nswap /mnt/swap tmpfs size=1M 0 0\n";
+    assert_eq!(node.read("fstab"), expected);
+    assert_eq!(call("wdev_run; wdev_probe"), "");
+    assert_eq!(node.read("fstab"), expected);
+    let mode = fs::metadata(node.path("fstab"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o640);
+}
+
+#[test]
+fn active_swap_is_turned_off_or_the_reason_is_told() {
+    let Some(bash) = need("bash") else { return };
+    let active = format!("{NO_SWAP}/swap.img file 100 0 -2\n");
+    let node = Node::new(&[("swaps", &active)]);
+    let body = linux::swap().unwrap();
+    let call = |call: &str| node.call(&bash, &body, SWAP_PATHS, call);
+    assert!(call("wdev_probe").ok().contains("swap is on: /swap.img"));
+    node.program(
+        "swapoff",
+        "echo 'swapoff: Operation not permitted' >&2; exit 4",
+    );
+    let said = call("wdev_run").failed();
+    assert!(
+        said.contains("/swap.img") && said.contains("not permitted"),
+        "{said}"
+    );
+    node.program(
+        "swapoff",
+        &format!("[[ $1 == -a ]] && printf '{NO_SWAP}' >swaps"),
+    );
+    call("wdev_run").ok();
+    assert_eq!(call("wdev_run; wdev_probe").ok(), "");
+}
+
+#[test]
+fn swap_units_are_masked_where_systemd_runs() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[("swaps", NO_SWAP), ("systemd/x", "")]);
+    node.program(
+        "systemctl",
+        "if [[ $1 == list-units ]]; then echo 'dev-zram0.swap loaded active active zram'; else echo \"$@\" >>asked; fi",
+    );
+    let paths = "wdev_swaps=swaps wdev_fstab=fstab wdev_systemd=systemd";
+    node.call(&bash, &linux::swap().unwrap(), paths, "wdev_run")
+        .ok();
+    assert_eq!(
+        node.read("asked"),
+        "mask -- dev-zram0.swap\ndaemon-reload\n"
+    );
+}
+
+const KERNEL_PATHS: &str = "wdev_proc_sys=sys wdev_sys_module=module wdev_lib_modules=lib \
+     wdev_modules_file=etc/modules-load.d/wdev.conf wdev_sysctls_file=etc/sysctl.d/99-wdev.conf\n\
+     wdev_proofs=('' sys/net/bridge/bridge-nf-call-iptables)";
+
+#[test]
+fn kernel_modules_and_sysctls_are_set_and_kept() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[("sys/net/ipv4/ip_forward", "0\n"), ("module/overlay/x", "")]);
+    let body = linux::kernel(&KernelSettings::kubernetes().unwrap()).unwrap();
+    let call = |call: &str| node.call(&bash, &body, KERNEL_PATHS, call);
+    node.program(
+        "modprobe",
+        "mkdir -p sys/net/bridge module/br_netfilter; cd sys/net/bridge\n\
+         echo 1 >bridge-nf-call-iptables; echo 0 >bridge-nf-call-ip6tables; echo \"$@\" >>../../../asked",
+    );
+    assert!(
+        call("wdev_probe")
+            .ok()
+            .contains("br_netfilter is not loaded")
+    );
+    call("wdev_run").ok();
+    assert_eq!(node.read("asked"), "-- br_netfilter\n");
+    assert_eq!(node.read("sys/net/ipv4/ip_forward"), "1\n");
+    assert_eq!(node.read("sys/net/bridge/bridge-nf-call-ip6tables"), "1\n");
+    assert_eq!(
+        node.read("etc/modules-load.d/wdev.conf"),
+        "# Written by wdev.\noverlay\nbr_netfilter\n"
+    );
+    assert_eq!(
+        node.read("etc/sysctl.d/99-wdev.conf"),
+        "# Written by wdev.\nnet.bridge.bridge-nf-call-ip6tables = 1\n\
+         net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 1\n"
+    );
+    assert_eq!(call("wdev_run; wdev_probe").ok(), "");
+    fs::write(node.path("sys/net/ipv4/ip_forward"), "0\n").unwrap();
+    let said = call("wdev_probe").ok();
+    assert!(
+        said.contains("net.ipv4.ip_forward is '0', not '1'"),
+        "{said}"
+    );
+    fs::write(node.path("sys/net/ipv4/ip_forward"), "1\n").unwrap();
+    fs::remove_file(node.path("etc/sysctl.d/99-wdev.conf")).unwrap();
+    assert!(call("wdev_probe").ok().contains("99-wdev.conf differs"));
+}
+
+#[test]
+fn a_kernel_without_a_module_fails_with_its_name_the_reason_and_advice() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[("sys/net/ipv4/ip_forward", "1\n"), ("module/overlay/x", "")]);
+    let body = linux::kernel(&KernelSettings::kubernetes().unwrap()).unwrap();
+    node.program(
+        "modprobe",
+        "echo 'modprobe: FATAL: Module not found' >&2; exit 1",
+    );
+    let said = node.call(&bash, &body, KERNEL_PATHS, "wdev_run").failed();
+    for words in [
+        "the kernel module br_netfilter cannot be loaded: modprobe: FATAL: Module not found",
+        "sudo modprobe br_netfilter",
+        "the kernel has no setting net.bridge.bridge-nf-call-iptables",
+    ] {
+        assert!(said.contains(words), "{words} in:\n{said}");
+    }
+    assert!(
+        !node.path("etc").exists(),
+        "nothing is kept that does not work"
+    );
+}
+
+#[test]
+fn a_sysctl_that_does_not_take_its_value_is_told() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[]);
+    let mut settings = KernelSettings::kubernetes().unwrap();
+    settings.modules.clear();
+    settings.sysctls = [("kernel.nothing".to_owned(), "1".to_owned())].into();
+    // What takes a value and does not keep it, as a read-only /proc/sys does for root.
+    fs::create_dir_all(node.path("sys/kernel")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", node.path("sys/kernel/nothing")).unwrap();
+    let body = linux::kernel(&settings).unwrap();
+    let said = node.call(&bash, &body, KERNEL_PATHS, "wdev_run").failed();
+    assert!(
+        said.contains("kernel.nothing cannot be set to '1', it stays ''"),
+        "{said}"
+    );
+}
+
+#[test]
+fn facts_are_told_and_an_unknown_system_is_refused() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[
+        (
+            "ubuntu",
+            "ID=ubuntu\nVERSION_ID=\"24.04\"\nPRETTY_NAME='a $(b)'\n",
+        ),
+        ("alpine", "ID=alpine\nVERSION_ID=3\n"),
+    ]);
+    node.program("uname", "[[ $1 == -m ]] && echo x86_64 || echo 6.1.0");
+    let body = linux::facts().unwrap();
+    let call =
+        |file: &str, call: &str| node.call(&bash, &body, &format!("wdev_os_release={file}"), call);
+    if Path::new("/proc/sys/kernel/random/boot_id").exists() {
+        let told = call("ubuntu", "wdev_run").ok();
+        for fact in [
+            "os_id=ubuntu\n",
+            "os_version=24.04\n",
+            "arch=x86_64\n",
+            "kernel=6.1.0\n",
+        ] {
+            assert!(told.contains(&format!("fact {fact}")), "{told}");
+        }
+        assert_eq!(call("ubuntu", "wdev_probe").ok(), told);
+    } else {
+        common::allowed_skip("Linux, for the facts that come from /proc");
+    }
+    let said = call("alpine", "wdev_run").failed();
+    assert!(
+        said.contains("'alpine', not one of: debian ubuntu"),
+        "{said}"
+    );
+    assert!(
+        call("none", "wdev_run")
+            .failed()
+            .contains("neither Debian nor Ubuntu")
+    );
+    assert!(
+        call("alpine", "wdev_probe")
+            .ok()
+            .starts_with("not in place: ")
+    );
+    node.program("uname", "echo riscv64");
+    assert!(call("ubuntu", "wdev_run").failed().contains("riscv64"));
+}
+
+#[test]
+fn a_hook_runs_as_it_was_written_and_its_exit_code_is_kept() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[]);
+    let body = linux::hook("#!/bin/bash\r\nif true; then\r\n  printf '%s' \"it's $((1 + 1))\" >out\r\nfi\r\nexit 7\r\n")
+        .unwrap();
+    assert_eq!(
+        node.call(&bash, &body, "TMPDIR=.", "wdev_run").code,
+        Some(7)
+    );
+    assert_eq!(node.read("out"), "it's 2");
+    let left: Vec<_> = fs::read_dir(node.path("."))
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["out"], "its file is taken away");
+    assert!(
+        node.call(&bash, &body, "", "wdev_probe")
+            .ok()
+            .contains("has not run yet")
+    );
+    fs::write(node.path("stamp"), "").unwrap();
+    assert_eq!(node.call(&bash, &body, "", "wdev_probe").ok(), "");
+}
