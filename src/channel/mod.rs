@@ -5,6 +5,8 @@
 //! script ends with a one-time marker that only a script run to its end can print.
 
 pub mod effect;
+pub mod ssh;
+pub mod wrap;
 
 use std::collections::BTreeMap;
 use std::fmt;

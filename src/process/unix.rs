@@ -1,0 +1,33 @@
+//! Unix: a session of its own per child, so that no child reaches the terminal behind our back and
+//! one signal reaches its whole tree.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+
+/// The number of SIGINT on every Unix.
+const SIGINT: i32 = 2;
+
+/// Puts the child into a session of its own, which makes it the leader of a group of its own.
+pub fn isolate(command: &mut CommandWrap) {
+    command.wrap(ProcessSession);
+}
+
+/// Asks the child, and only the child, to end: what it has started is its own to end.
+pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
+    // The outer wrapper would send it to the whole group.
+    child.inner().signal(SIGINT)
+}
+
+/// The signal that ended the child.
+pub fn signal(status: ExitStatus) -> Option<i32> {
+    status.signal()
+}
+
+/// Whether the system could not tell what kind of program the file is.
+pub fn is_bad_format(error: &io::Error) -> bool {
+    // ENOEXEC, the same number on every Unix.
+    error.raw_os_error() == Some(8)
+}

@@ -1,0 +1,136 @@
+//! Whether this host has a Vagrant that can be used.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::call::Caller;
+use crate::channel::Io;
+use crate::error::{Failure, Kind, Result};
+use crate::event::Stream;
+use crate::process::run;
+
+/// The oldest Vagrant whose output and behaviour were looked at.
+pub const OLDEST: (u32, u32, u32) = (2, 3, 4);
+/// How long a tool may take to tell its version.
+pub const LIMIT: Duration = Duration::from_secs(10);
+/// Names the program to use in place of the `vagrant` on `PATH`.
+pub const VARIABLE: &str = "WDEV_VAGRANT";
+
+const WHERE_FROM: &str =
+    "install Vagrant from https://developer.hashicorp.com/vagrant/install or your distribution";
+
+/// Finds Vagrant: `WDEV_VAGRANT`, or `vagrant` on `PATH`.
+///
+/// # Errors
+/// `Host` when there is none.
+pub fn find_program() -> Result<PathBuf> {
+    find(std::env::var_os(VARIABLE))
+}
+
+fn find(chosen: Option<OsString>) -> Result<PathBuf> {
+    if let Some(chosen) = chosen.filter(|chosen| !chosen.is_empty()) {
+        return Ok(PathBuf::from(chosen));
+    }
+    which::which("vagrant").map_err(|_| {
+        Box::new(
+            Failure::new(Kind::Host, "Vagrant is not installed")
+                .because("there is no `vagrant` on your `PATH`")
+                .advise(WHERE_FROM)
+                .advise(format!("or name the program in `{VARIABLE}`"))
+                .advise("or try wdev without machines: `--provider sim`")
+                .permanent(),
+        )
+    })
+}
+
+/// Checks that Vagrant answers and is not too old.
+pub async fn version(caller: &Caller, io: &Io) -> Result<(u32, u32, u32)> {
+    let command = caller.command(&["--version"])?;
+    let line = command.line();
+    let mut printed = Vec::new();
+    let mut take = |_: Stream, text: &str| printed.push(text.to_owned());
+    let ended = caller
+        .clock
+        .timeout(LIMIT, run(command, &io.stop, &mut take))
+        .await;
+    let program = caller.program.display();
+    let failure = |message: String| Failure::new(Kind::Host, message).permanent();
+    let Some(finished) = ended else {
+        return Err(Box::new(
+            failure(format!(
+                "`{program} --version` did not answer within {} s",
+                LIMIT.as_secs()
+            ))
+            .command(line)
+            .advise("run it yourself to see what it waits for"),
+        ));
+    };
+    let finished = finished.map_err(|mut failure| {
+        if failure.kind == Kind::Host || failure.kind == Kind::Provider {
+            failure.kind = Kind::Host;
+            failure.advice.push(WHERE_FROM.to_owned());
+        }
+        failure
+    })?;
+    if !finished.ok() {
+        return Err(Box::new(
+            failure(format!(
+                "`{program} --version` ended with {}",
+                finished.ending()
+            ))
+            .command(line)
+            .output(finished.tail)
+            .advise("repair or reinstall Vagrant"),
+        ));
+    }
+    let Some(found) = printed.iter().find_map(|line| parse(line)) else {
+        return Err(Box::new(
+            failure(format!("`{program}` does not look like Vagrant"))
+                .because("`--version` printed no `Vagrant X.Y.Z`")
+                .command(line)
+                .output(finished.tail)
+                .advise(format!("see what `{VARIABLE}` and your `PATH` name"))
+                .advise(WHERE_FROM),
+        ));
+    };
+    if found < OLDEST {
+        return Err(Box::new(
+            failure(format!("Vagrant {} is too old", dotted(found)))
+                .because(format!(
+                    "`{program}`; wdev needs {} or newer",
+                    dotted(OLDEST)
+                ))
+                .advise(WHERE_FROM),
+        ));
+    }
+    Ok(found)
+}
+
+fn parse(line: &str) -> Option<(u32, u32, u32)> {
+    let version = line.trim().strip_prefix("Vagrant ")?;
+    let mut numbers = version.splitn(3, '.').map(|part| {
+        let end = part
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(part.len());
+        part.get(..end)?.parse().ok()
+    });
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
+    format!("{major}.{minor}.{patch}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers_with_or_without_a_tail() {
+        assert_eq!(parse("Vagrant 2.4.10.dev"), Some((2, 4, 10)));
+        assert_eq!(parse("Vagrant 2.3.4"), Some((2, 3, 4)));
+        assert_eq!(parse("Vagrant 2.4"), None);
+        assert_eq!(parse("vagabond 1.2.3"), None);
+    }
+}

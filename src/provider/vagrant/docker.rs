@@ -1,0 +1,137 @@
+//! What Vagrant does not tell about its docker machines, asked of Docker itself.
+
+use std::time::Duration;
+
+use crate::channel::Io;
+use crate::clock::Clock;
+use crate::error::{Failure, Kind, Result};
+use crate::event::Stream;
+use crate::process::{Command, Finished, run};
+
+/// How long Docker may take to answer.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Docker's command line.
+#[derive(Debug, Clone)]
+pub struct Docker {
+    clock: Clock,
+}
+
+impl Docker {
+    /// Docker, with the clock for its limits.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self { clock }
+    }
+
+    /// Checks that the daemon answers, within `limit`.
+    pub async fn check(&self, limit: Duration, io: &Io) -> Result<()> {
+        let args = ["version", "--format", "{{.Server.Version}}"];
+        let (finished, lines) = self.ask(&args, limit, io).await?;
+        if finished.ok() && lines.iter().any(|line| !line.trim().is_empty()) {
+            return Ok(());
+        }
+        Err(Box::new(
+            Failure::new(Kind::Host, "the Docker daemon does not answer")
+                .command("docker version")
+                .output(finished.tail)
+                .advise("start Docker, and see that `docker version` shows a server")
+                .advise("on Linux you must be in the group `docker`")
+                .permanent(),
+        ))
+    }
+
+    /// When the container was started; changes with every start.
+    pub async fn started(&self, container: &str, limit: Duration, io: &Io) -> Result<String> {
+        let format = "{{.State.Running}} {{.State.StartedAt}}";
+        let args = ["inspect", "--type", "container", "-f", format, container];
+        let (finished, lines) = self.ask(&args, limit, io).await?;
+        let answer = lines.first().map_or("", |line| line.trim());
+        match answer.split_once(' ') {
+            Some(("true", started)) if finished.ok() => Ok(started.to_owned()),
+            _ => Err(Box::new(
+                Failure::new(
+                    Kind::Provider,
+                    format!("the container `{container}` does not run"),
+                )
+                .output(finished.tail),
+            )),
+        }
+    }
+
+    /// The id of the container with exactly this name, when there is one.
+    pub async fn find(&self, name: &str, io: &Io) -> Result<Option<String>> {
+        // The filter takes a regular expression; names hold none of its special characters but dots.
+        let filter = format!("name=^/{}$", name.replace('.', "\\."));
+        let args = [
+            "ps",
+            "-a",
+            "--no-trunc",
+            "--filter",
+            &filter,
+            "--format",
+            "{{.Names}} {{.ID}}",
+        ];
+        let (finished, lines) = self.ask(&args, LIMIT, io).await?;
+        if !finished.ok() {
+            return Err(failed("list containers", finished));
+        }
+        Ok(lines.iter().find_map(|line| {
+            let (names, id) = line.trim().rsplit_once(' ')?;
+            names.split(',').any(|it| it == name).then(|| id.to_owned())
+        }))
+    }
+
+    /// Removes the container with exactly this name; none is fine. Says whether there was one.
+    pub async fn remove(&self, name: &str, io: &Io) -> Result<bool> {
+        let Some(id) = self.find(name, io).await? else {
+            return Ok(false);
+        };
+        let (finished, _) = self.ask(&["rm", "-f", "-v", &id], LIMIT, io).await?;
+        if finished.ok() || self.find(name, io).await?.is_none() {
+            return Ok(true);
+        }
+        Err(failed(&format!("remove the container `{name}`"), finished))
+    }
+
+    async fn ask(
+        &self,
+        args: &[&str],
+        limit: Duration,
+        io: &Io,
+    ) -> Result<(Finished, Vec<String>)> {
+        let command = Command::new("docker").args(args.iter().copied());
+        let line = command.line();
+        let mut lines = Vec::new();
+        let mut take = |stream: Stream, text: &str| {
+            if stream == Stream::Stdout {
+                lines.push(text.to_owned());
+            }
+        };
+        match self
+            .clock
+            .timeout(limit, run(command, &io.stop, &mut take))
+            .await
+        {
+            Some(finished) => finished.map(|finished| (finished, lines)),
+            None => Err(Box::new(
+                Failure::new(
+                    Kind::Host,
+                    format!("Docker did not answer within {} s", limit.as_secs()),
+                )
+                .command(line)
+                .advise("restart Docker, then run the same again"),
+            )),
+        }
+    }
+}
+
+fn failed(doing: &str, finished: Finished) -> Box<Failure> {
+    Box::new(
+        Failure::new(
+            Kind::Provider,
+            format!("Docker could not {doing}: {}", finished.ending()),
+        )
+        .output(finished.tail),
+    )
+}

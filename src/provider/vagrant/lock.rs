@@ -1,0 +1,154 @@
+//! One Vagrant process per machine.
+//!
+//! Even `vagrant status` can kill a running `vagrant up` of the same machine, so every call takes a
+//! lock: a mutex among the tasks of this wdev, and a locked file among processes. On Unix the file
+//! becomes Vagrant's standard input and so stays locked for as long as Vagrant runs, even when wdev is
+//! killed; on Windows Vagrant dies with wdev.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::channel::Io;
+use crate::clock::Clock;
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::stop::Level;
+
+/// How often a lock that another process holds is tried.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The lock of one machine.
+#[derive(Debug, Clone)]
+pub struct MachineLock {
+    tasks: Arc<Mutex<()>>,
+    path: PathBuf,
+    clock: Clock,
+}
+
+/// The lock, held. Dropping it lets go, unless a Vagrant that was given the file still runs.
+#[derive(Debug)]
+pub struct Held {
+    file: File,
+    _tasks: OwnedMutexGuard<()>,
+}
+
+impl Held {
+    /// The locked file, empty, for the standard input of a child that keeps the lock. None on Windows,
+    /// where a lock belongs to a process and would only keep the child from reading.
+    #[must_use]
+    pub fn for_child(&self) -> Option<File> {
+        if cfg!(windows) {
+            return None;
+        }
+        self.file.try_clone().ok()
+    }
+}
+
+impl MachineLock {
+    /// The lock whose file is `path`.
+    #[must_use]
+    pub fn new(path: PathBuf, clock: Clock) -> Self {
+        Self {
+            tasks: Arc::default(),
+            path,
+            clock,
+        }
+    }
+
+    /// Takes the lock, waiting for others for at most `patience`.
+    ///
+    /// # Errors
+    /// `Busy` when another process held it all the time; `Interrupted` when `io.stop` asked for it.
+    pub async fn take(&self, patience: Duration, io: &Io) -> Result<Held> {
+        tokio::select! {
+            biased;
+            () = io.stop.reached(Level::Interrupt) => Err(Box::new(
+                Failure::new(Kind::Interrupted, "interrupted while waiting for another Vagrant").permanent(),
+            )),
+            taken = self.clock.timeout(patience, self.wait(io)) => {
+                taken.unwrap_or_else(|| Err(self.busy(patience)))
+            }
+        }
+    }
+
+    async fn wait(&self, io: &Io) -> Result<Held> {
+        let tasks = Arc::clone(&self.tasks).lock_owned().await;
+        let file = open(&self.path)?;
+        let mut told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => {
+                    return Ok(Held {
+                        file,
+                        _tasks: tasks,
+                    });
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(io_failure("lock", &self.path, &error));
+                }
+            }
+            if !told {
+                told = true;
+                io.note(format!("waiting for another Vagrant{}", self.who()));
+            }
+            self.clock.sleep(PAUSE).await;
+        }
+    }
+
+    /// Remembers which process was started under the lock, to be named to whoever waits.
+    pub fn note_holder(&self, what: &str) {
+        // Only a help for the user: without it the message is less exact.
+        let _ = write(&self.holder(), what);
+    }
+
+    fn holder(&self) -> PathBuf {
+        self.path.with_extension("holder")
+    }
+
+    fn who(&self) -> String {
+        let mut text = String::new();
+        match File::open(self.holder()).and_then(|mut file| file.read_to_string(&mut text)) {
+            Ok(_) if !text.trim().is_empty() => format!(": {}", text.trim()),
+            _ => String::new(),
+        }
+    }
+
+    fn busy(&self, patience: Duration) -> Box<Failure> {
+        Box::new(
+            Failure::new(
+                Kind::Busy,
+                format!("another Vagrant is at work on this machine{}", self.who()),
+            )
+            .because(format!("waited {} s for it", patience.as_secs()))
+            .advise("wait until it ends, or end it, then run the same again"),
+        )
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(|error| io_failure("create", dir, &error))?;
+    }
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| io_failure("open", path, &error))
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .open(path)?;
+    file.rewind()?;
+    file.write_all(text.as_bytes())
+}
