@@ -1,5 +1,7 @@
 //! The simulated world, as the engine sees it: through its provider and its channels.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where its helpers fail")]
+
 #[path = "sim_world/cluster.rs"]
 mod cluster;
 #[path = "sim_world/faults.rs"]
@@ -125,7 +127,7 @@ impl Lab {
                 }
             }
         };
-        let limit = Duration::from_secs(600);
+        let limit = Duration::from_mins(10);
         self.clock.timeout(limit, changed).await.unwrap()
     }
 

@@ -1,6 +1,11 @@
 //! Machines: made, booted, halted, destroyed.
 
-use wdev::channel::Effect;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wdev::channel::{Effect, Os};
+use wdev::names::LaneName;
+use wdev::provider::sim::SimNode;
 use wdev::provider::{Power, Provider};
 
 use super::{Lab, SECOND, file, memory, running, service, settings};
@@ -107,4 +112,67 @@ async fn a_half_made_machine_can_be_destroyed() {
         lab.sim.essence(),
         Lab::open(settings(memory())).sim.essence()
     );
+}
+
+/// A whole life with all that was said and how long it took.
+async fn life(seed: u64) -> (Vec<String>, Duration, String) {
+    let mut settings = settings(memory());
+    settings.seed = seed;
+    let lab = Lab::open(settings);
+    let machine = lab.up("winw1").await;
+    let feature = Effect::Feature("Containers".to_owned());
+    let package = Effect::Package {
+        name: "containerd".to_owned(),
+        version: "2.2.0".to_owned(),
+    };
+    lab.does("winw1", "s", &[feature, package]).await.unwrap();
+    lab.reboot("winw1").await;
+    lab.sim.halt(&"winw1".into(), &lab.io).await.unwrap();
+    let said = lab.said.lock().unwrap().clone();
+    (said, lab.clock.elapsed(), machine.id.unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_seed_decides_everything() {
+    let first = life(1).await;
+    assert_eq!(life(1).await, first);
+    let other = life(2).await;
+    assert_ne!((other.1, other.2), (first.1, first.2));
+}
+
+/// All lanes side by side, as many as the largest sandbox that wdev is measured with.
+#[tokio::test(start_paused = true)]
+async fn two_hundred_machines_work_side_by_side() {
+    let mut settings = settings(memory());
+    settings.nodes = (0..200)
+        .map(|number| SimNode {
+            lane: LaneName::new(format!("winw{number}")),
+            os: Os::Windows,
+            control_plane: false,
+            address: [10, 0, 0, number].into(),
+        })
+        .collect();
+    let lab = Arc::new(Lab::open(settings));
+    let start = lab.clock.elapsed();
+    let mut lanes = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let lab = Arc::clone(&lab);
+        lanes.spawn(async move {
+            let node = format!("winw{number}");
+            lab.up(&node).await;
+            for step in 0..20 {
+                let name = format!("step-{step}");
+                let effects = [file(&format!("C:/{name}")), Effect::Takes(1_000)];
+                lab.does(&node, &name, &effects).await.unwrap();
+            }
+        });
+    }
+    while let Some(lane) = lanes.join_next().await {
+        lane.unwrap();
+    }
+    let done = lab.sim.completions();
+    assert_eq!(done.len(), 200 * 20);
+    assert!(done.iter().all(|done| done.times == 1));
+    let side_by_side = SECOND * 300;
+    assert!(lab.clock.elapsed() < start + side_by_side);
 }

@@ -3,7 +3,7 @@
 use super::draw::{between, digits};
 use super::effects::KUBELET;
 use super::words;
-use super::world::{Cluster, Node, World};
+use super::world::{Cluster, Node, Token, World};
 use crate::channel::Os;
 use crate::names::LaneName;
 
@@ -75,23 +75,16 @@ pub(super) fn token(seed: u64, cluster: &str, number: u64) -> String {
     format!("{}.{secret}", id.get(..6).unwrap_or(&id))
 }
 
-/// The public half of a token.
-pub(super) fn token_id(token: &str) -> &str {
-    token.split('.').next().unwrap_or_default()
-}
-
-/// Which token that is; 0 when it is none of this cluster's.
-pub(super) fn token_number(world: &World, seed: u64, text: &str) -> u64 {
-    let Some(cluster) = &world.cluster else {
-        return 0;
+/// What may be kept of a token that somebody gives.
+pub(super) fn given(world: &World, seed: u64, text: &str) -> Token {
+    let known = |cluster: &Cluster| {
+        let mut numbers = cluster.tokens.keys().rev().copied();
+        numbers.find(|number| token(seed, &cluster.id, *number) == text)
     };
-    cluster
-        .tokens
-        .keys()
-        .rev()
-        .copied()
-        .find(|number| token(seed, &cluster.id, *number) == text)
-        .unwrap_or(0)
+    Token {
+        id: text.split('.').next().unwrap_or_default().to_owned(),
+        number: world.cluster.as_ref().and_then(known),
+    }
 }
 
 /// Whether the token of that number is known and not expired.

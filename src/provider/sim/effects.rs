@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::cluster;
 use super::draw::digits;
 use super::words;
-use super::world::{Cluster, Feature, Machine, Member, Service, World};
+use super::world::{Cluster, Feature, Machine, Member, Service, Token, World};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::names::LaneName;
@@ -22,29 +22,27 @@ pub(super) enum Tried {
     Failed(String),
 }
 
-/// Performs an effect on `name` at `now`. `token` is the number of the join token that the script was
-/// given.
+/// Performs an effect on `name` at `now`. `token` is the join token that the script was given.
 pub(super) fn perform(
     world: &mut World,
     seed: u64,
     name: &LaneName,
     effect: &Effect,
-    token: Option<u64>,
+    token: Option<&Token>,
     now: u64,
 ) -> Tried {
     let done = match effect {
         Effect::Takes(_) => Ok(()),
-        Effect::Needs { condition, message } => match holds(world, name, condition) {
-            true => Ok(()),
-            false => Err(message.clone()),
-        },
+        Effect::Needs { condition, message } => holds(world, name, condition)
+            .then_some(())
+            .ok_or_else(|| message.clone()),
         Effect::ControlPlane { version, address } => {
             control_plane(world, seed, name, version, address, now)
         }
         Effect::JoinToken => cluster::own(world, name).map(|cluster| {
             cluster::mint(cluster, now);
         }),
-        Effect::Join { address } => join(world, seed, name, address, token, now),
+        Effect::Join { address } => join(world, name, address, token, now),
         Effect::Manifest(manifest) => apply(world, manifest, now),
         Effect::NodeReady => return wait(world.cluster_ready(seed, name), now),
         Effect::PodsReady(manifest) => {
@@ -160,6 +158,9 @@ fn control_plane(
     if machine.os == Os::Windows {
         return Err(words::wrong_os("a control plane"));
     }
+    if !machine.control_plane {
+        return Err(format!("`{name}` is a worker by its configuration"));
+    }
     let id = machine.id.clone();
     let cluster = match &world.cluster {
         Some(cluster) if cluster.machine == id => {
@@ -203,10 +204,9 @@ fn control_plane(
 
 fn join(
     world: &mut World,
-    seed: u64,
     name: &LaneName,
     address: &str,
-    token: Option<u64>,
+    token: Option<&Token>,
     now: u64,
 ) -> Result<(), String> {
     if cluster::joined(world, name) {
@@ -218,14 +218,13 @@ fn join(
     if !cluster::answers(world) {
         return Err(words::no_api_to_join(&cluster::address(world)));
     }
-    let number = token.ok_or(words::NO_TOKEN)?;
+    let token = token.ok_or(words::NO_TOKEN)?;
     let cluster = world.cluster.as_ref().ok_or(words::NO_TOKEN)?;
-    if !cluster::valid(cluster, number, now) {
-        return Err(words::bad_token(cluster::token_id(&cluster::token(
-            seed,
-            &cluster.id,
-            number,
-        ))));
+    if !token
+        .number
+        .is_some_and(|number| cluster::valid(cluster, number, now))
+    {
+        return Err(words::bad_token(&token.id));
     }
     let cluster = cluster.id.clone();
     start_kubelet(world, name)?;

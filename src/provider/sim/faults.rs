@@ -250,3 +250,52 @@ impl Faults {
         kinds.get(index).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_read_and_written_in_the_same_words() {
+        for (text, written) in [
+            ("winw1/features=die", "winw1/features=die:once"),
+            ("*/join=fail:1", "*/join=fail:once"),
+            ("winw1/*=cut-lost:3", "winw1/*=cut-lost:3"),
+            ("*/reboot=never:always", "*/reboot=never:always"),
+            ("cp/create=half", "cp/create=half:once"),
+        ] {
+            let fault = Fault::parse(text).unwrap();
+            assert_eq!(fault.to_string(), written);
+            assert_eq!(Fault::parse(written).unwrap(), fault);
+        }
+    }
+
+    #[test]
+    fn a_wrong_fault_says_what_is_allowed() {
+        for (text, words) in [
+            ("", "no `=`"),
+            ("features=die", "no `/`"),
+            ("/features=die", "must be named"),
+            ("winw1/=die", "must be named"),
+            ("winw1/features=dye", "did you mean `die`?"),
+            ("winw1/features=never", "`cut-lost`"),
+            ("winw1/reboot=stall", "`twice`"),
+            ("winw1/create=die", "`half`"),
+            ("winw1/features=die:0", "`0` is not a count"),
+            ("winw1/features=die:", "`` is not a count"),
+            ("winw1/features=die:often", "`often` is not a count"),
+        ] {
+            let failure = Fault::parse(text).unwrap_err();
+            assert_eq!(failure.kind, Kind::Arguments);
+            assert!(failure.to_string().contains(words), "{failure}");
+        }
+    }
+
+    #[test]
+    fn every_script_does_not_mean_creation_and_reboot() {
+        let fault = Fault::parse("*/*=fail").unwrap();
+        let node = LaneName::from("cp");
+        assert!(fault.matches(&node, "join"));
+        assert!(!fault.matches(&node, CREATE) && !fault.matches(&node, REBOOT));
+    }
+}

@@ -242,7 +242,7 @@ impl Inner {
         let fault = self.faults.strike(self.seed, name, node, CREATE);
         if let Some(spec) = self.nodes.get(name) {
             let id = draw::digits(self.seed, &["machine", name.as_str(), &made]);
-            node.machine = Some(world::Machine::new(id, spec.os, spec.address, until));
+            node.machine = Some(world::Machine::new(id, spec, until));
         }
         world.touch(name);
         Next::Make { until, fault }
@@ -280,14 +280,12 @@ impl Inner {
 
     /// The machine is asked to boot anew.
     fn reboot(&self, world: &mut World, name: &LaneName, now: u64) -> Result<()> {
-        let boot = match world.machine(name).map(|machine| &machine.stage) {
-            Some(Stage::On(boot)) => boot,
-            _ => {
-                return Err(Box::new(Failure::new(
-                    Kind::Provider,
-                    format!("cannot reboot `{name}`: it is not on"),
-                )));
-            }
+        let stage = world.machine(name).map(|machine| &machine.stage);
+        let Some(Stage::On(boot)) = stage else {
+            return Err(Box::new(Failure::new(
+                Kind::Provider,
+                format!("cannot reboot `{name}`: it is not on"),
+            )));
         };
         let settled = boot.settled;
         let takes = time::boot_takes(world, self.seed, name);

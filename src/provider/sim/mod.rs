@@ -12,6 +12,7 @@ mod essence;
 mod exec;
 mod faults;
 mod machines;
+mod script;
 mod store;
 mod time;
 mod words;
@@ -204,12 +205,11 @@ impl Inner {
         let now = self.now().max(world.at);
         time::advance(&mut world, self.seed, now);
         let answer = act(&mut world, now);
-        match &self.folder {
-            Some(folder) => store::save(folder, &mut world)?,
-            None => {
-                world.dirty.clear();
-                world.cluster_dirty = false;
-            }
+        if let Some(folder) = &self.folder {
+            store::save(folder, &mut world)?;
+        } else {
+            world.dirty.clear();
+            world.cluster_dirty = false;
         }
         Ok(answer)
     }

@@ -154,7 +154,7 @@ fn effect(
     let Some(effect) = script.effects.get(script.current) else {
         return Some(Outcome::Done);
     };
-    match effects::perform(world, seed, name, effect, script.token, at) {
+    match effects::perform(world, seed, name, effect, script.token.as_ref(), at) {
         Tried::Done => {
             script.current += 1;
             if script.current >= script.effects.len() {
@@ -185,6 +185,15 @@ impl Running {
         self.fate
             .filter(|(_, at)| *at == self.current)
             .map(|(kind, _)| kind)
+    }
+
+    /// Whether the connection of whoever watches is cut by `now`, or by its end.
+    pub fn is_cut(&self, now: Option<u64>) -> bool {
+        let there = |at| match now {
+            Some(now) if self.current == at => self.half <= now,
+            _ => self.current > at,
+        };
+        matches!(self.fate, Some((FaultKind::Cut, at)) if there(at))
     }
 
     /// Begins the present effect.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+use super::SimNode;
 use super::faults::FaultKind;
 use crate::channel::{Effect, Os};
 use crate::names::LaneName;
@@ -71,6 +72,8 @@ pub(super) struct Member {
 pub(super) struct Machine {
     pub id: String,
     pub os: Os,
+    /// Whether it is meant to be the control plane.
+    pub control_plane: bool,
     pub address: Ipv4Addr,
     pub stage: Stage,
     /// A boot that will begin by itself.
@@ -154,8 +157,17 @@ pub(super) struct Running {
     pub slower: u64,
     /// What will go wrong, and in which effect.
     pub fate: Option<(FaultKind, usize)>,
-    /// The cluster's number of the join token that it was given; 0 stands for an unknown one.
-    pub token: Option<u64>,
+    /// The join token that it was given.
+    pub token: Option<Token>,
+}
+
+/// What may be kept of a join token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Token {
+    /// The public half.
+    pub id: String,
+    /// The cluster's number of it; none for an unknown one.
+    pub number: Option<u64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -164,6 +176,8 @@ pub(super) struct Ended {
     pub name: String,
     pub fingerprint: String,
     pub outcome: Outcome,
+    /// Whether the connection of whoever watched was cut.
+    pub cut: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,11 +210,12 @@ pub(super) struct Cluster {
 }
 
 impl Machine {
-    pub fn new(id: String, os: Os, address: Ipv4Addr, until: u64) -> Self {
+    pub fn new(id: String, node: &SimNode, until: u64) -> Self {
         Self {
             id,
-            os,
-            address,
+            os: node.os,
+            control_plane: node.control_plane,
+            address: node.address,
             stage: Stage::Making { until },
             next_boot: None,
             files: BTreeMap::new(),
@@ -230,6 +245,7 @@ impl Machine {
         if let Some(script) = self.script.take() {
             self.ended = Some(Ended {
                 serial: script.serial,
+                cut: script.is_cut(None),
                 name: script.name,
                 fingerprint: script.fingerprint,
                 outcome,
