@@ -132,9 +132,9 @@ pub fn write_all(dir: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
 }
 
 fn check_path(path: &Path) -> Result<()> {
-    let inside = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".vagrant")));
+    let inside = path.components().all(
+        |part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".vagrant")),
+    );
     if inside && path.file_name().is_some() {
         return Ok(());
     }
