@@ -72,7 +72,7 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
                     .advise("name the file: `wdev config migrate FILE`")
             })?,
     };
-    let migrated = config::migrate(&file).map_err(|problems| problems.into_failure(ui.colored()))?;
+    let migrated = config::migrate(&file).map_err(|problems| session::invalid(problems, ui))?;
     if !write {
         ui.out(&migrated)?;
         return Ok(0);

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments, ui: &Ui) -> Result<u8> {
                     .advise("`wdev --help` lists them"),
             ));
         };
-        command = found.clone().name(format!("wdev-{name}"));
+        command = found.clone();
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page).map_err(|error| {

@@ -72,7 +72,7 @@ pub(super) fn choose(wanted: ProviderName, earlier: Option<&Record>) -> Result<C
     match (wanted, earlier) {
         (ProviderName::Auto, Some(record)) => Ok(Choice { provider: record.provider, why: None }),
         (wanted, Some(record)) if wanted != record.provider => {
-            let (wanted, stands) = (host::word(wanted), host::word(record.provider));
+            let (wanted, stands) = (wanted.as_str(), record.provider.as_str());
             Err(Box::new(
                 Failure::new(Kind::Configuration, format!("the sandbox `{}` stands on `{stands}`", record.sandbox))
                     .because(format!("`{wanted}` is asked for now, and machines cannot move"))
@@ -122,14 +122,14 @@ pub(super) fn open_vagrant(record: &Record, folder: &SandboxFolder, clock: Clock
     Ok(Vagrant::new(vagrant::Settings {
         program,
         dir: folder.rendered(),
-        provider: host::word(record.provider),
+        provider: record.provider.as_str(),
         machines: record
             .nodes
             .iter()
             .map(|node| MachineRef {
                 lane: node.name.clone(),
                 os: node.os,
-                unique_name: node.unique_name.clone(),
+                unique: node.unique_name.clone(),
             })
             .collect(),
         boot: Duration::from_secs(record.boot_seconds),

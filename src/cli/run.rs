@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::provider::{self, SimArguments};
 use super::{Format, Globals, signals};
@@ -53,8 +52,7 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
     std::fs::create_dir_all(&logs).map_err(|error| io_failure("create the folder", &logs, &error))?;
     let (journal, recorded) = open_journal(job.folder, job.despite_journal)?;
     let state = State::from_events(&recorded.events);
-    let (mut sinks, json) = job.ui.sinks(format, Some(logs.clone()));
-    sinks.shrink_to_fit();
+    let (sinks, json) = job.ui.sinks(format, Some(logs.clone()));
     let speed = job.sim.speed()?;
     let simulated = job.record.provider == ProviderName::Sim;
     let steps: Vec<(NodeSummary, Vec<StepKey>)> = steps_of_nodes(&job);
@@ -124,8 +122,8 @@ fn open_journal(folder: &SandboxFolder, despite: bool) -> Result<(Journal, journ
 
 /// A name for this run: unique, in order of time, safe as a folder name.
 fn new_run() -> RunId {
-    let now = Timestamp::now().to_zoned(TimeZone::UTC);
-    RunId::new(format!("{}-{}", now.strftime("%Y%m%dT%H%M%S"), std::process::id()))
+    let now = Timestamp::now().strftime("%Y%m%dT%H%M%S");
+    RunId::new(format!("{now}-{}", std::process::id()))
 }
 
 fn steps_of_nodes(job: &Job) -> Vec<(NodeSummary, Vec<StepKey>)> {

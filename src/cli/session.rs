@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{Globals, Overrides};
-use crate::config::{self, Loaded, Request};
+use crate::config::{self, Diagnostic, Loaded, Problems, Request};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::SandboxFolder;
 use crate::plan::record::Record;
-use crate::ui::Ui;
+use crate::ui::{Ui, Verbosity};
 
 /// A loaded configuration with the sandbox that it is for.
 pub struct Session {
@@ -33,12 +33,23 @@ pub struct Existing {
 /// `Configuration` with every mistake.
 pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
     let request = request(globals, overrides)?;
-    let loaded = config::load(&request).map_err(|problems| problems.into_failure(ui.colored()))?;
-    for diagnostic in loaded.notes.iter().chain(&loaded.warnings) {
-        ui.err(&diagnostic.render(ui.colored()));
+    let loaded = config::load(&request).map_err(|problems| invalid(problems, ui))?;
+    let remarks: Vec<Diagnostic> = loaded.notes.iter().chain(&loaded.warnings).cloned().collect();
+    if !remarks.is_empty() && ui.verbosity() > Verbosity::Quiet {
+        ui.err(&Problems(remarks).render(ui.err_colored()));
     }
     let folder = SandboxFolder::new(&loaded.dir, &loaded.config.sandbox);
     Ok(Session { loaded, folder })
+}
+
+/// Tells every mistake with its place, and returns the failure that stands for them.
+pub fn invalid(problems: Problems, ui: &Ui) -> Box<Failure> {
+    ui.err(&problems.render(ui.err_colored()));
+    let message = match problems.0.len() {
+        1 => "the configuration has a mistake".to_owned(),
+        count => format!("the configuration has {count} mistakes"),
+    };
+    Box::new(Failure::new(Kind::Configuration, message).advise("nothing was touched; mend the lines above"))
 }
 
 /// What to load a configuration from.

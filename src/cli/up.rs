@@ -20,7 +20,6 @@ use crate::names::LaneName;
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
 use crate::plan::{self, Target};
-use crate::provider::host::word;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -72,7 +71,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let (config, folder) = (&session.loaded.config, &session.folder);
     let Prepared { plan, mut record, why_provider } = prepare(config, folder)?;
     if let Some(why) = why_provider {
-        ui.err(&format!("provider `{}`: {why}", word(record.provider)));
+        ui.err(&format!("provider `{}`: {why}", record.provider));
     }
     if arguments.sim.any() && record.provider != ProviderName::Sim {
         ui.err("note: the options for simulations have no effect on real machines");

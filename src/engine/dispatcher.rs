@@ -21,7 +21,7 @@ use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
 use crate::event::{Body, Decision, EVENT_VERSION, Event, Outcome, PhaseTime, Sink, Summary};
-use crate::names::{LaneName, RunId, StepId, StepKey};
+use crate::names::{LaneName, RunId, StepKey};
 use crate::provider::Provider;
 use crate::stop::{Level, StopSource};
 

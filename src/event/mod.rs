@@ -187,9 +187,6 @@ pub enum Body {
         /// The first failure.
         failure: Option<Failure>,
         summary: Summary,
-        /// True when no machine was real.
-        #[serde(default)]
-        simulated: bool,
     },
     /// An event of a newer wdev.
     #[serde(other)]

@@ -4,6 +4,7 @@ pub mod naming;
 pub mod node;
 pub mod power;
 pub mod record;
+pub mod render;
 pub mod steps;
 pub mod up;
 

@@ -5,20 +5,6 @@ use std::path::PathBuf;
 use crate::config::model::ProviderName;
 use crate::error::{Failure, Kind, Result};
 
-/// The provider's name as in `variables.yml`, which is also Vagrant's.
-#[must_use]
-pub const fn word(provider: ProviderName) -> &'static str {
-    match provider {
-        ProviderName::Auto => "auto",
-        ProviderName::Virtualbox => "virtualbox",
-        ProviderName::Hyperv => "hyperv",
-        ProviderName::VmwareDesktop => "vmware_desktop",
-        ProviderName::Libvirt => "libvirt",
-        ProviderName::Docker => "docker",
-        ProviderName::Sim => "sim",
-    }
-}
-
 /// The programs whose presence shows that a hypervisor is installed, in order of preference for the
 /// host's system. Docker is left out: it makes no Windows machines.
 fn candidates() -> &'static [(ProviderName, &'static [&'static str])] {
@@ -48,7 +34,7 @@ fn choose_with(find: impl Fn(&str) -> Option<PathBuf>) -> Result<(ProviderName, 
         let program = programs.iter().find_map(|program| find(program))?;
         Some((*provider, program))
     });
-    let names: Vec<&str> = candidates().iter().map(|(provider, _)| word(*provider)).collect();
+    let names: Vec<&str> = candidates().iter().map(|(provider, _)| provider.as_str()).collect();
     let vagrant = find("vagrant");
     match (found, vagrant) {
         (Some((provider, program)), Some(_)) => {
@@ -58,7 +44,7 @@ fn choose_with(find: impl Fn(&str) -> Option<PathBuf>) -> Result<(ProviderName, 
         (found, vagrant) => {
             let mut failure = Failure::new(Kind::Host, "no provider is usable on this host");
             failure = match found {
-                Some((provider, _)) => failure.because(format!("`{}` is here", word(provider))),
+                Some((provider, _)) => failure.because(format!("`{}` is here", provider.as_str())),
                 None => failure.because(format!("none of {} is installed", names.join(", "))),
             };
             if vagrant.is_none() {

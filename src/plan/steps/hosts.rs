@@ -6,19 +6,23 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
 use crate::error::Result;
+use crate::render::linux::HostEntry;
 
 /// Names of all nodes in `/etc/hosts`.
 ///
 /// # Errors
 /// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<GuestStep> {
-    let entries: Vec<(String, String)> = build
+    let entries: Vec<HostEntry> = build
         .nodes
         .iter()
-        .map(|node| (node.address.to_string(), node.name.to_string()))
+        .map(|node| HostEntry { address: node.address.into(), names: vec![node.name.to_string()] })
         .collect();
-    let content: Vec<String> =
-        entries.iter().map(|(address, name)| format!("{address} {name}")).collect();
+    let content: Vec<String> = build
+        .nodes
+        .iter()
+        .map(|node| format!("{} {}", node.address, node.name))
+        .collect();
     Ok(GuestStep {
         id: "hosts".to_owned(),
         title: "name the nodes in /etc/hosts".to_owned(),

@@ -1,37 +1,21 @@
 //! Kernel modules and settings that Kubernetes needs.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-use serde::Deserialize;
 
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
-use crate::error::{Failure, Kind, Result};
-
-/// What `linux_kernel.json` holds.
-#[derive(Deserialize)]
-struct Wanted {
-    modules: Vec<String>,
-    sysctls: BTreeMap<String, String>,
-    #[serde(rename = "source")]
-    _source: String,
-}
+use crate::error::Result;
+use crate::render::linux::{KernelSettings, kernel};
 
 /// Loads the modules and applies the settings, now and at every boot.
 ///
 /// # Errors
 /// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<GuestStep> {
-    let wanted: Wanted = serde_json::from_str(include_str!("linux_kernel.json")).map_err(|error| {
-        Box::new(Failure::new(Kind::Bug, "cannot read the list of kernel settings").because(error))
-    })?;
-    let modules: Vec<&str> = wanted.modules.iter().map(String::as_str).collect();
-    let mut effects: Vec<Effect> = modules
-        .iter()
-        .map(|module| Effect::Setting { key: format!("module {module}"), value: "loaded".to_owned() })
-        .collect();
+    let wanted = KernelSettings::kubernetes()?;
+    let module = |name: &str| Effect::Setting { key: format!("module {name}"), value: "loaded".to_owned() };
+    let mut effects: Vec<Effect> = wanted.modules.iter().map(|wanted| module(&wanted.name)).collect();
     effects.extend(
         wanted
             .sysctls
@@ -46,7 +30,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         inputs: inputs([]),
         limits: limits(&build.config.timeouts, Duration::from_secs(3)),
         os: Os::Linux,
-        text: Some(crate::render::linux::kernel(&modules, &wanted.sysctls)?),
+        text: Some(kernel(&wanted)?),
         effects,
     })
 }
