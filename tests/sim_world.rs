@@ -187,3 +187,13 @@ fn service(name: &str, needs: &[&str]) -> Effect {
 fn running(name: &str) -> Effect {
     Effect::Running(name.to_owned())
 }
+
+/// The join token that a script made.
+fn token_of(report: &Report) -> String {
+    report
+        .secrets
+        .get("join_token")
+        .unwrap()
+        .reveal()
+        .to_owned()
+}

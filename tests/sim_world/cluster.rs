@@ -4,7 +4,7 @@ use wdev::channel::Effect;
 use wdev::error::Kind;
 use wdev::provider::Provider;
 
-use super::{Lab, SECOND, running, script, service, with_token};
+use super::{Lab, SECOND, running, script, service, token_of, with_token};
 
 fn kubelet() -> Vec<Effect> {
     vec![
@@ -44,12 +44,7 @@ async fn worker(lab: &Lab) {
 
 async fn token(lab: &Lab) -> String {
     let report = lab.does("cp", "token", &[Effect::JoinToken]).await.unwrap();
-    report
-        .secrets
-        .get("join_token")
-        .unwrap()
-        .reveal()
-        .to_owned()
+    token_of(&report)
 }
 
 async fn join_fails(lab: &Lab, token: Option<&str>, words: &str) {
@@ -104,6 +99,45 @@ async fn tokens_are_made_on_the_control_plane_only() {
     worker(&lab).await;
     let failure = lab.does("winw1", "token", &[Effect::JoinToken]).await;
     assert_eq!(failure.unwrap_err().kind, Kind::Step);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_nobody_heard_of_is_reported_by_the_next_run() {
+    let lab = Lab::new();
+    control_plane(&lab).await;
+    let effects = [Effect::JoinToken, Effect::Takes(60_000)];
+    let left = lab
+        .clock
+        .timeout(SECOND * 10, lab.does("cp", "token", &effects));
+    assert!(left.await.is_none());
+    let report = lab.does("cp", "token", &effects).await.unwrap();
+    assert_eq!(lab.completed("cp", "token"), 1);
+    let token = token_of(&report);
+    worker(&lab).await;
+    let join = with_token(script("winw1", "join", &join()), &token);
+    lab.run("winw1", &join).await.unwrap();
+    // What the first run made known may be used up or expired: each run makes its own.
+    lab.does("cp", "token", &effects).await.unwrap();
+    assert_eq!(lab.completed("cp", "token"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_join_to_a_cluster_that_is_gone_since_does_not_count() {
+    let lab = Lab::new();
+    control_plane(&lab).await;
+    worker(&lab).await;
+    let first = token(&lab).await;
+    let join = script("winw1", "join", &join());
+    let left = with_token(join.clone(), &first);
+    let left = lab.clock.timeout(SECOND, lab.run("winw1", &left));
+    assert!(left.await.is_none());
+    lab.clock.sleep(SECOND * 60).await;
+    assert_eq!(lab.completed("winw1", "join"), 1);
+    lab.sim.destroy(&"cp".into(), &lab.io).await.unwrap();
+    control_plane(&lab).await;
+    let second = with_token(join.clone(), &token(&lab).await);
+    lab.run("winw1", &second).await.unwrap();
+    assert_eq!(lab.missing("winw1", &join.effects).await, None);
 }
 
 #[tokio::test(start_paused = true)]

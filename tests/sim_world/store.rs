@@ -7,7 +7,7 @@ use wdev::error::Kind;
 use wdev::provider::Provider;
 use wdev::provider::sim::{Sim, Store};
 
-use super::{Lab, SECOND, file, settings};
+use super::{Lab, SECOND, file, settings, token_of};
 
 fn lab(folder: &std::path::Path) -> Lab {
     Lab::open(settings(Store::Folder(folder.join("sim"))))
@@ -62,12 +62,7 @@ async fn a_cluster_is_kept_and_its_tokens_are_not_written() {
         Effect::Manifest("cni-flannel".to_owned()),
     ];
     let report = first.does("cp", "init", &effects).await.unwrap();
-    let token = report
-        .secrets
-        .get("join_token")
-        .unwrap()
-        .reveal()
-        .to_owned();
+    let token = token_of(&report);
     let second = lab(folder.path());
     assert_eq!(second.sim.essence(), first.sim.essence());
     assert!(second.sim.essence().contains("cni-flannel"));

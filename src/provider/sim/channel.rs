@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::script::{Start, View};
+use super::script::{Heard, Start, View};
 use super::world::{Outcome, Stage};
-use super::{Inner, exec, interrupted, turn, words};
-use crate::channel::{Channel, Effect, Io, Line, Report, Script};
+use super::{Inner, exec, interrupted, turn};
+use crate::channel::{Channel, Io, Line, Report, Script};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Stream;
 use crate::names::LaneName;
@@ -69,11 +69,14 @@ impl SimChannel {
 
     /// Follows the script to its end.
     async fn watch(&self, script: &Script, serial: u64, io: &Io) -> Result<Report> {
-        let mut spoken = 0;
+        let mut heard = Heard::default();
         loop {
             let view = self
                 .inner
-                .with(|world, now| self.view(world, script, serial, &mut spoken, io, now))?;
+                .with(|world, now| self.view(world, script, serial, &mut heard, now))?;
+            for line in heard.lines.drain(..) {
+                say(io, Stream::Stdout, line);
+            }
             let waited = match view {
                 View::Wait(ms) => self.inner.pause(ms.max(1), io).await,
                 View::Silence => {
@@ -137,19 +140,6 @@ impl SimChannel {
                 ..Report::default()
             }
         }))
-    }
-}
-
-/// Says what effects say at their begin and at their end; `spoken` counts the begun ones.
-pub(super) fn speak(effects: &[Effect], until: usize, spoken: &mut usize, io: &Io) {
-    while *spoken < until {
-        let before = spoken.checked_sub(1).and_then(|index| effects.get(index));
-        let next = effects.get(*spoken);
-        let lines = [before.and_then(words::ends), next.and_then(words::begins)];
-        for line in lines.into_iter().flatten() {
-            say(io, Stream::Stdout, line);
-        }
-        *spoken += 1;
     }
 }
 

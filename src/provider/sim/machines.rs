@@ -65,7 +65,13 @@ impl Provider for Sim {
         // Since when this call waits for a boot that it began itself.
         let mut since = None;
         loop {
-            match inner.with(|world, now| inner.next(world, node, now, &mut since, io))? {
+            let mut remark = None;
+            let next =
+                inner.with(|world, now| inner.next(world, node, now, &mut since, &mut remark))?;
+            if let Some(remark) = remark {
+                io.note(remark);
+            }
+            match next {
                 Next::Make { until, fault } => {
                     inner.pause(until.saturating_sub(inner.now()), io).await?;
                     inner.with(|world, now| inner.made(world, node, now, fault, &mut since))??;
@@ -185,22 +191,22 @@ impl Inner {
         name: &LaneName,
         now: u64,
         since: &mut Option<u64>,
-        io: &Io,
+        remark: &mut Option<String>,
     ) -> Next {
         let Some(machine) = world.machine_mut(name) else {
-            io.note(format!("making a simulated machine for {name}"));
+            *remark = Some(format!("making a simulated machine for {name}"));
             return self.make(world, name, now);
         };
         match &machine.stage {
             Stage::Making { .. } => {
-                io.note(format!("the machine of {name} is half made; finishing it"));
+                *remark = Some(format!("the machine of {name} is half made; finishing it"));
                 let until = now + self.making_takes(name);
                 machine.stage = Stage::Making { until };
                 world.touch(name);
                 Next::Make { until, fault: None }
             }
             Stage::Off => {
-                io.note(format!("starting {name}"));
+                *remark = Some(format!("starting {name}"));
                 self.boot(world, name, now, since);
                 Next::Wait(1)
             }
@@ -213,7 +219,7 @@ impl Inner {
                 (None, Some(since)) if now >= since + PATIENCE => Next::GiveUp,
                 (None, Some(since)) => Next::Wait(since + PATIENCE - now),
                 (None, None) => {
-                    io.note(format!(
+                    *remark = Some(format!(
                         "{name} is on but does not answer; switching it off and on"
                     ));
                     self.boot(world, name, now, since);

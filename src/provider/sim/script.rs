@@ -1,10 +1,10 @@
 //! A script on a simulated node: whether it starts, what there is to see of it, what it reports.
 
-use super::channel::{SimChannel, speak};
+use super::channel::SimChannel;
 use super::faults::FaultKind;
 use super::world::{Feature, Outcome, Running, World};
 use super::{cluster, effects, words};
-use crate::channel::{Effect, Io, Mode, Report, Script, Secret};
+use crate::channel::{Effect, Mode, Report, Script, Secret};
 use crate::error::{Failure, Kind, Result};
 
 /// The secret that [`Effect::JoinToken`] makes and [`Effect::Join`] needs.
@@ -36,6 +36,29 @@ pub(super) enum View {
     Gone,
 }
 
+/// What a watcher has heard of a script.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// How many effects were begun.
+    begun: usize,
+    /// Lines that are not yet passed on.
+    pub lines: Vec<String>,
+}
+
+impl Heard {
+    /// Adds what effects say at their begin and at their end, until `begun` of them are begun; one more
+    /// than there are stands for the end of all.
+    fn until(&mut self, effects: &[Effect], begun: usize) {
+        while self.begun < begun {
+            let before = self.begun.checked_sub(1).and_then(|last| effects.get(last));
+            let next = effects.get(self.begun);
+            let lines = [before.and_then(words::ends), next.and_then(words::begins)];
+            self.lines.extend(lines.into_iter().flatten());
+            self.begun += 1;
+        }
+    }
+}
+
 impl SimChannel {
     /// Starts the script unless another one is at work or this one need not run.
     pub fn start(&self, world: &mut World, script: &Script, now: u64) -> Result<Start> {
@@ -61,13 +84,13 @@ impl SimChannel {
         if script.mode == Mode::Probe {
             return Ok(Start::Probe);
         }
-        let claimed = machine.ended.take().is_some_and(|ended| {
+        let unseen = machine.ended.take().is_some_and(|ended| {
             ended.outcome == Outcome::Done
                 && ended.name == script.name
                 && ended.fingerprint == script.fingerprint
         });
         world.touch(name);
-        if claimed || self.counts(world, script, now) {
+        if self.counts(world, script, unseen, now) {
             return Ok(Start::Finished(self.report(world, script, now)));
         }
         Ok(Start::Started(self.begin(world, script, now)))
@@ -114,11 +137,12 @@ impl SimChannel {
         serial
     }
 
-    /// Whether an earlier run to the end counts: nothing was undone since, and it made no secret.
-    fn counts(&self, world: &World, script: &Script, now: u64) -> bool {
+    /// Whether an earlier run to the end counts: nothing was undone since, and the secret that it may
+    /// have made was not yet seen by anybody.
+    fn counts(&self, world: &World, script: &Script, unseen: bool, now: u64) -> bool {
         let node = world.nodes.get(&self.name);
         node.is_some_and(|node| node.stamped(&script.name, &script.fingerprint))
-            && !script.effects.contains(&Effect::JoinToken)
+            && (unseen || !script.effects.contains(&Effect::JoinToken))
             && self.first_missing(world, script, true, now).is_none()
     }
 
@@ -169,22 +193,20 @@ impl SimChannel {
         })
     }
 
-    /// What there is to see of a script since `spoken`, which counts the effects spoken of: each has a
-    /// line for its begin and one for its end.
+    /// What there is to see of a script. Its new lines of output go to `heard`.
     pub fn view(
         &self,
         world: &mut World,
         script: &Script,
         serial: u64,
-        spoken: &mut usize,
-        io: &Io,
+        heard: &mut Heard,
         now: u64,
     ) -> View {
         let Some(machine) = world.machine_mut(&self.name) else {
             return View::Gone;
         };
         if let Some(running) = machine.script.as_ref().filter(|run| run.serial == serial) {
-            speak(&running.effects, running.current + 1, spoken, io);
+            heard.until(&running.effects, running.current + 1);
             return match (running.fate_now(), running.due) {
                 _ if running.is_cut(Some(now)) => View::Cut,
                 (Some(FaultKind::Cut), _) => View::Wait(running.half - now),
@@ -201,7 +223,7 @@ impl SimChannel {
         }
         world.touch(&self.name);
         if ended.outcome == Outcome::Done {
-            speak(&script.effects, script.effects.len() + 1, spoken, io);
+            heard.until(&script.effects, script.effects.len() + 1);
             let report = self.report(world, script, now);
             return View::Ended(ended.outcome, report);
         }

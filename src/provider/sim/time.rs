@@ -11,6 +11,8 @@ use crate::names::LaneName;
 
 /// How long after it came back a machine boots once more, when it is to boot twice.
 const AGAIN_AFTER: u64 = 20_000;
+/// How long that boot takes.
+const AGAIN_TAKES: u64 = 45_000;
 
 /// Lets everything happen that happens by itself until `now`, in the order of time.
 pub(super) fn advance(world: &mut World, seed: u64, now: u64) {
@@ -78,10 +80,9 @@ fn settle(machine: &mut Machine, now: u64) {
     };
     boot.settled = true;
     if boot.again {
-        let takes = boot.ready.map_or(0, |_| 45_000);
         machine.next_boot = Some(NextBoot {
             begins: now + AGAIN_AFTER,
-            takes: Some(takes),
+            takes: Some(AGAIN_TAKES),
             again: false,
             asked: false,
         });

@@ -47,7 +47,7 @@ pub(super) fn already_initialised(version: &str, address: &str) -> String {
 }
 
 /// kubeadm, `cmd/kubeadm/app/util/apiclient/wait.go`.
-pub(super) const NO_KUBELET: &str = "[kubelet-check] The HTTP call equal to 'curl -sSL http://127.0.0.1:10248/healthz' returned error: dial tcp 127.0.0.1:10248: connect: connection refused";
+pub(super) const NO_KUBELET: &str = "[kubelet-check] The HTTP call equal to 'curl -sSL http://localhost:10248/healthz' failed with error: Get \"http://localhost:10248/healthz\": dial tcp 127.0.0.1:10248: connect: connection refused";
 
 /// kubectl, `staging/src/k8s.io/kubectl/pkg/cmd/wait/wait.go`.
 pub(super) fn not_ready_in_time(what: &str) -> String {
