@@ -22,7 +22,9 @@ impl SandboxFolder {
     /// The folder of sandbox `name` of the project in `project`.
     #[must_use]
     pub fn new(project: &Path, name: &str) -> Self {
-        Self { path: project.join(".wdev").join(name) }
+        Self {
+            path: project.join(".wdev").join(name),
+        }
     }
 
     /// The folder of a sandbox whose path is known.
@@ -107,8 +109,11 @@ impl SandboxFolder {
                 continue;
             }
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let removed =
-                if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            let removed = if is_dir {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
             gone(removed, &path)?;
         }
         // The lock goes last, and goes while it is held: see `same_file`.
@@ -145,7 +150,11 @@ impl SandboxFolder {
                 Err(TryLockError::Error(error)) => return Err(io_failure("lock", &path, &error)),
             }
         };
-        let holder = Holder { pid: std::process::id(), command: command.to_owned(), since: Timestamp::now() };
+        let holder = Holder {
+            pid: std::process::id(),
+            command: command.to_owned(),
+            since: Timestamp::now(),
+        };
         // Only told to people: the lock itself is the file's.
         if let Ok(text) = serde_json::to_vec(&holder) {
             write_whole(&self.path.join("holder.json"), &text)?;
@@ -167,15 +176,28 @@ impl SandboxFolder {
         std::fs::read(self.path.join("holder.json"))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or(Holder { pid: 0, command: "unknown".to_owned(), since: Timestamp::now() })
+            .unwrap_or(Holder {
+                pid: 0,
+                command: "unknown".to_owned(),
+                since: Timestamp::now(),
+            })
     }
 
     fn busy(&self) -> Box<Failure> {
-        let Holder { pid, command, since } = self.read_holder();
+        let Holder {
+            pid,
+            command,
+            since,
+        } = self.read_holder();
         Box::new(
-            Failure::new(Kind::Busy, format!("another run holds the sandbox in `{}`", self.path.display()))
-                .because(format!("`wdev {command}` with process id {pid}, since {since:.0}"))
-                .advise("wait until it ends, or stop it with Ctrl-C where it runs"),
+            Failure::new(
+                Kind::Busy,
+                format!("another run holds the sandbox in `{}`", self.path.display()),
+            )
+            .because(format!(
+                "`wdev {command}` with process id {pid}, since {since:.0}"
+            ))
+            .advise("wait until it ends, or stop it with Ctrl-C where it runs"),
         )
     }
 }
@@ -220,7 +242,9 @@ impl Index {
     /// `Host` when the user has no home folder.
     pub fn of_user() -> Result<Self> {
         if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
-            return Ok(Self { path: PathBuf::from(home).join("state").join("sandboxes") });
+            return Ok(Self {
+                path: PathBuf::from(home).join("state").join("sandboxes"),
+            });
         }
         let strategy = etcetera::choose_base_strategy().map_err(|error| {
             Failure::new(Kind::Host, "cannot find your home folder")
@@ -228,7 +252,9 @@ impl Index {
                 .advise("set `WDEV_HOME` to a folder that wdev may use")
         })?;
         let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-        Ok(Self { path: state.join("wdev").join("sandboxes") })
+        Ok(Self {
+            path: state.join("wdev").join("sandboxes"),
+        })
     }
 
     /// Notes a sandbox, before anything of it is made.

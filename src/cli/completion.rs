@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  wdev completion bash > ~/.local/share/bash-completion/completions/wdev")]
+#[command(
+    after_help = "Example:\n  wdev completion bash > ~/.local/share/bash-completion/completions/wdev"
+)]
 pub(super) struct Arguments {
     /// The shell.
     shell: Shell,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use dialoguer::Confirm;
 
+use super::Globals;
 use super::provider::SimArguments;
 use super::run::{self, Job};
 use super::session::{self, Existing};
-use super::Globals;
 use crate::error::{Failure, Kind, Result};
 use crate::home::{Index, SandboxFolder};
 use crate::plan::power;
@@ -29,7 +29,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
-    let Existing { name, folder, record } = match session::existing(globals) {
+    let Existing {
+        name,
+        folder,
+        record,
+    } = match session::existing(globals) {
         Err(failure) if failure.kind == Kind::NotFound => {
             ui.err(&format!("nothing to destroy: {failure}"));
             return Ok(0);
@@ -60,25 +64,40 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     Ok(0)
 }
 
-fn confirm(globals: &Globals, name: &str, folder: &SandboxFolder, record: Option<&Record>) -> Result<()> {
+fn confirm(
+    globals: &Globals,
+    name: &str,
+    folder: &SandboxFolder,
+    record: Option<&Record>,
+) -> Result<()> {
     if globals.yes {
         return Ok(());
     }
     if !prompts_possible(globals.no_input) {
         return Err(Box::new(
-            Failure::new(Kind::Arguments, format!("`destroy` of `{name}` must be confirmed, and nobody can be asked"))
-                .advise("run `wdev destroy --yes`"),
+            Failure::new(
+                Kind::Arguments,
+                format!("`destroy` of `{name}` must be confirmed, and nobody can be asked"),
+            )
+            .advise("run `wdev destroy --yes`"),
         ));
     }
     let nodes = record.map_or(0, |record| record.nodes.len());
-    let question =
-        format!("Remove sandbox `{name}` with {nodes} machines, and `{}`?", folder.path().display());
-    let confirmed = Confirm::new().with_prompt(question).default(false).interact().map_err(|error| {
-        Failure::new(Kind::Interrupted, "nobody answered").because(error)
-    })?;
+    let question = format!(
+        "Remove sandbox `{name}` with {nodes} machines, and `{}`?",
+        folder.path().display()
+    );
+    let confirmed = Confirm::new()
+        .with_prompt(question)
+        .default(false)
+        .interact()
+        .map_err(|error| Failure::new(Kind::Interrupted, "nobody answered").because(error))?;
     if confirmed {
         Ok(())
     } else {
-        Err(Box::new(Failure::new(Kind::Interrupted, "nothing was removed: you said no")))
+        Err(Box::new(Failure::new(
+            Kind::Interrupted,
+            "nothing was removed: you said no",
+        )))
     }
 }

@@ -48,7 +48,11 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         tokio::spawn(async move {
             while requests.recv().await.is_some() {
                 let interrupted = stopper.stop().level() >= Level::Interrupt;
-                stopper.raise(if interrupted { Level::Kill } else { Level::Interrupt });
+                stopper.raise(if interrupted {
+                    Level::Kill
+                } else {
+                    Level::Interrupt
+                });
             }
         });
         let output = move |line: Line| match line.stream {
@@ -58,7 +62,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             }
             _ => out.err(&line.text),
         };
-        let io = Io { output: Arc::new(output), stop: source.stop() };
+        let io = Io {
+            output: Arc::new(output),
+            stop: source.stop(),
+        };
         provider.channel(&lane).exec(&arguments.command, &io).await
     })?;
     Ok(u8::try_from(code).unwrap_or(1))
@@ -71,10 +78,17 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 pub(super) fn node(record: &Record, name: &str) -> Result<LaneName> {
     let found = record.nodes.iter().find(|node| node.name.as_str() == name);
     found.map(|node| node.name.clone()).ok_or_else(|| {
-        let names: Vec<String> = record.nodes.iter().map(|node| node.name.to_string()).collect();
+        let names: Vec<String> = record
+            .nodes
+            .iter()
+            .map(|node| node.name.to_string())
+            .collect();
         Box::new(
-            Failure::new(Kind::NotFound, format!("the sandbox `{}` has no node `{name}`", record.sandbox))
-                .because(format!("its nodes are {}", names.join(", "))),
+            Failure::new(
+                Kind::NotFound,
+                format!("the sandbox `{}` has no node `{name}`", record.sandbox),
+            )
+            .because(format!("its nodes are {}", names.join(", "))),
         )
     })
 }

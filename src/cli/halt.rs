@@ -13,7 +13,9 @@ use crate::plan::steps::power::Action;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  wdev halt && wdev up      the second goes on where the sandbox was")]
+#[command(
+    after_help = "Example:\n  wdev halt && wdev up      the second goes on where the sandbox was"
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     sim: SimArguments,

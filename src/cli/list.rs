@@ -19,18 +19,37 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
     let rows: Vec<Row> = Index::of_user()?.all().iter().map(Row::of).collect();
     if format == Format::Json {
         let sandboxes: Vec<_> = rows.iter().map(Row::json).collect();
-        ui.out(&format!("{:#}\n", json!({ "version": 1, "sandboxes": sandboxes })))?;
+        ui.out(&format!(
+            "{:#}\n",
+            json!({ "version": 1, "sandboxes": sandboxes })
+        ))?;
         return Ok(0);
     }
     if rows.is_empty() {
         ui.out("no sandbox on this host\n")?;
         return Ok(0);
     }
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("SANDBOX".len());
-    let mut text = format!("{:width$}  {:14}  {:>5}  {:11}  FOLDER\n", "SANDBOX", "PROVIDER", "NODES", "LAST RUN");
+    let width = rows
+        .iter()
+        .map(|row| row.name.len())
+        .max()
+        .unwrap_or(0)
+        .max("SANDBOX".len());
+    let mut text = format!(
+        "{:width$}  {:14}  {:>5}  {:11}  FOLDER\n",
+        "SANDBOX", "PROVIDER", "NODES", "LAST RUN"
+    );
     for row in &rows {
-        let Row { name, provider, machines, last, folder } = row;
-        text.push_str(&format!("{name:width$}  {provider:14}  {machines:>5}  {last:11}  {folder}\n"));
+        let Row {
+            name,
+            provider,
+            machines,
+            last,
+            folder,
+        } = row;
+        text.push_str(&format!(
+            "{name:width$}  {provider:14}  {machines:>5}  {last:11}  {folder}\n"
+        ));
     }
     ui.out(&text)?;
     Ok(0)
@@ -57,15 +76,31 @@ impl Row {
                 } else {
                     super::status::last_word(&state).to_owned()
                 };
-                (state.provider.unwrap_or_default(), state.machines.len(), last)
+                (
+                    state.provider.unwrap_or_default(),
+                    state.machines.len(),
+                    last,
+                )
             }
         };
         let folder = entry.folder.display().to_string();
-        Self { name: entry.sandbox.clone(), provider, machines, last, folder }
+        Self {
+            name: entry.sandbox.clone(),
+            provider,
+            machines,
+            last,
+            folder,
+        }
     }
 
     fn json(&self) -> serde_json::Value {
-        let Self { name, provider, machines, last, folder } = self;
+        let Self {
+            name,
+            provider,
+            machines,
+            last,
+            folder,
+        } = self;
         json!({ "sandbox": name, "provider": provider, "machines": machines, "last_run": last, "folder": folder })
     }
 }

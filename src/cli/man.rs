@@ -26,9 +26,9 @@ pub(super) fn run(arguments: &Arguments, ui: &Ui) -> Result<u8> {
         command = found.clone();
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page).map_err(|error| {
-        Failure::new(Kind::Bug, "cannot write the manual page").because(error)
-    })?;
+    clap_mangen::Man::new(command)
+        .render(&mut page)
+        .map_err(|error| Failure::new(Kind::Bug, "cannot write the manual page").because(error))?;
     ui.out(&String::from_utf8_lossy(&page))?;
     Ok(0)
 }

@@ -7,8 +7,8 @@ mod exec;
 mod halt;
 mod list;
 mod man;
-mod preflight;
 mod plan;
+mod preflight;
 mod provider;
 mod render;
 mod run;
@@ -57,10 +57,22 @@ pub struct Globals {
     #[arg(long, short, global = true, value_name = "NAME")]
     sandbox: Option<String>,
     /// The configuration file, instead of variables.yml in this folder.
-    #[arg(long, global = true, value_name = "FILE", env = "WDEV_CONFIG", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "WDEV_CONFIG",
+        hide_env_values = true
+    )]
     config: Option<PathBuf>,
     /// How results are written.
-    #[arg(long, short, global = true, value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
     output: Format,
     /// Never ask; what would have to be asked is an error.
     #[arg(long, global = true)]
@@ -145,7 +157,11 @@ pub fn main() -> u8 {
         Err(error) => {
             // Help and version are results, mistakes are errors; clap knows which is which.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return if error.print().is_err() && !error.use_stderr() { 1 } else { code };
+            return if error.print().is_err() && !error.use_stderr() {
+                1
+            } else {
+                code
+            };
         }
     };
     let verbosity = Verbosity::from_flags(cli.globals.quiet, cli.globals.verbose);
@@ -190,8 +206,11 @@ impl Globals {
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
         Err(Box::new(
-            Failure::new(crate::error::Kind::Arguments, "this command cannot write that format")
-                .because(format!("it knows {}", names.join(", "))),
+            Failure::new(
+                crate::error::Kind::Arguments,
+                "this command cannot write that format",
+            )
+            .because(format!("it knows {}", names.join(", "))),
         ))
     }
 }

@@ -16,7 +16,9 @@ use crate::event::{Decision, LaneInfo, StepInfo};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  wdev plan --cni antrea\n  wdev plan -o json | jq '.lanes[].steps[] | select(.decision == \"run\")'")]
+#[command(
+    after_help = "Examples:\n  wdev plan --cni antrea\n  wdev plan -o json | jq '.lanes[].steps[] | select(.decision == \"run\")'"
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     overrides: Overrides,
@@ -25,7 +27,11 @@ pub(super) struct Arguments {
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     let format = globals.format(&[Format::Text, Format::Json])?;
     let session = session::load(globals, &arguments.overrides, ui)?;
-    let up::Prepared { plan, record, why_provider } = up::prepare(&session.loaded.config, &session.folder)?;
+    let up::Prepared {
+        plan,
+        record,
+        why_provider,
+    } = up::prepare(&session.loaded.config, &session.folder)?;
     let state = State::from_events(&journal::read(&session.folder.journal())?.events);
     let lanes = plan.describe(&decide(&plan, &state));
     let simulated = record.provider == crate::config::model::ProviderName::Sim;
@@ -64,8 +70,22 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 
 fn lane_text(lane: &LaneInfo, text: &mut String) {
     let _ = writeln!(text, "\n{}  ({})", lane.lane, lane.title);
-    let width = lane.steps.iter().map(|step| step.step.as_str().len()).max().unwrap_or(0);
-    for StepInfo { step, title, decision, why, expected_ms, after, .. } in &lane.steps {
+    let width = lane
+        .steps
+        .iter()
+        .map(|step| step.step.as_str().len())
+        .max()
+        .unwrap_or(0);
+    for StepInfo {
+        step,
+        title,
+        decision,
+        why,
+        expected_ms,
+        after,
+        ..
+    } in &lane.steps
+    {
         let (word, time) = match decision {
             Decision::Run | Decision::Unknown => ("run", about(*expected_ms)),
             Decision::Probe => ("check", String::new()),
@@ -76,7 +96,12 @@ fn lane_text(lane: &LaneInfo, text: &mut String) {
         let indent = 2 + 8 + 2 + width + 2;
         let _ = writeln!(text, "{:indent$}{why}", "");
         if !after.is_empty() {
-            let _ = writeln!(text, "{:indent$}waits for {}", "", crate::event::lines::on_text(after));
+            let _ = writeln!(
+                text,
+                "{:indent$}waits for {}",
+                "",
+                crate::event::lines::on_text(after)
+            );
         }
     }
 }
@@ -86,10 +111,19 @@ fn about(ms: u64) -> String {
 }
 
 fn closing_text(lanes: &[LaneInfo], expected: Duration, text: &mut String) {
-    let _ = writeln!(text, "\n{}; about {} in all", crate::event::lines::plan_text(lanes), duration_text(expected));
+    let _ = writeln!(
+        text,
+        "\n{}; about {} in all",
+        crate::event::lines::plan_text(lanes),
+        duration_text(expected)
+    );
     let recreated: Vec<&str> = lanes
         .iter()
-        .filter(|lane| lane.steps.iter().any(|step| step.decision == Decision::Recreate))
+        .filter(|lane| {
+            lane.steps
+                .iter()
+                .any(|step| step.decision == Decision::Recreate)
+        })
         .map(|lane| lane.lane.as_str())
         .collect();
     if !recreated.is_empty() {
@@ -111,7 +145,13 @@ fn expected(lanes: &[LaneInfo]) -> Duration {
         for lane in lanes {
             let mut now = 0;
             for step in &lane.steps {
-                let joined = step.after.iter().filter_map(|on| ends.get(on)).max().copied().unwrap_or(0);
+                let joined = step
+                    .after
+                    .iter()
+                    .filter_map(|on| ends.get(on))
+                    .max()
+                    .copied()
+                    .unwrap_or(0);
                 let takes = match step.decision {
                     Decision::Run | Decision::Recreate | Decision::Unknown => step.expected_ms,
                     Decision::Probe | Decision::Skip => 0,

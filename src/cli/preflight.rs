@@ -14,7 +14,11 @@ pub(super) fn check(config: &Config, provider: ProviderName) -> Result<()> {
         return Ok(());
     }
     let wanted: u64 = config.control_plane.machine.memory_mib
-        + config.workers.iter().map(|worker| worker.machine.memory_mib).sum::<u64>();
+        + config
+            .workers
+            .iter()
+            .map(|worker| worker.machine.memory_mib)
+            .sum::<u64>();
     match host_memory_mib() {
         Some(host) if wanted > host => Err(Box::new(
             Failure::new(Kind::Host, "the machines want more memory than this host has")

@@ -48,8 +48,15 @@ impl SimArguments {
     }
 
     fn faults(&self) -> Result<Faults> {
-        let scripted = self.sim_fault.iter().map(|text| Fault::parse(text)).collect::<Result<_>>()?;
-        Ok(Faults { scripted, ..Faults::default() })
+        let scripted = self
+            .sim_fault
+            .iter()
+            .map(|text| Fault::parse(text))
+            .collect::<Result<_>>()?;
+        Ok(Faults {
+            scripted,
+            ..Faults::default()
+        })
     }
 
     /// Whether anything of this makes sense only in a simulation, and was asked for.
@@ -70,21 +77,35 @@ pub(super) struct Choice {
 /// `Host` when no hypervisor is usable; `Configuration` when the sandbox stands on another provider.
 pub(super) fn choose(wanted: ProviderName, earlier: Option<&Record>) -> Result<Choice> {
     match (wanted, earlier) {
-        (ProviderName::Auto, Some(record)) => Ok(Choice { provider: record.provider, why: None }),
+        (ProviderName::Auto, Some(record)) => Ok(Choice {
+            provider: record.provider,
+            why: None,
+        }),
         (wanted, Some(record)) if wanted != record.provider => {
             let (wanted, stands) = (wanted.as_str(), record.provider.as_str());
             Err(Box::new(
-                Failure::new(Kind::Configuration, format!("the sandbox `{}` stands on `{stands}`", record.sandbox))
-                    .because(format!("`{wanted}` is asked for now, and machines cannot move"))
-                    .advise("remove it first: `wdev destroy`")
-                    .advise("or give the other one a name of its own: `--sandbox NAME`"),
+                Failure::new(
+                    Kind::Configuration,
+                    format!("the sandbox `{}` stands on `{stands}`", record.sandbox),
+                )
+                .because(format!(
+                    "`{wanted}` is asked for now, and machines cannot move"
+                ))
+                .advise("remove it first: `wdev destroy`")
+                .advise("or give the other one a name of its own: `--sandbox NAME`"),
             ))
         }
         (ProviderName::Auto, None) => {
             let (provider, why) = host::choose()?;
-            Ok(Choice { provider, why: Some(why) })
+            Ok(Choice {
+                provider,
+                why: Some(why),
+            })
         }
-        (provider, None | Some(_)) => Ok(Choice { provider, why: None }),
+        (provider, None | Some(_)) => Ok(Choice {
+            provider,
+            why: None,
+        }),
     }
 }
 
@@ -117,7 +138,11 @@ pub(super) fn open(
 }
 
 /// Opens a sandbox whose machines Vagrant makes. Needs a runtime.
-pub(super) fn open_vagrant(record: &Record, folder: &SandboxFolder, clock: Clock) -> Result<Vagrant> {
+pub(super) fn open_vagrant(
+    record: &Record,
+    folder: &SandboxFolder,
+    clock: Clock,
+) -> Result<Vagrant> {
     let program: PathBuf = vagrant::find_program()?;
     Ok(Vagrant::new(vagrant::Settings {
         program,

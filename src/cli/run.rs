@@ -49,7 +49,8 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
     };
     let run = new_run();
     let logs = job.folder.logs(&run);
-    std::fs::create_dir_all(&logs).map_err(|error| io_failure("create the folder", &logs, &error))?;
+    std::fs::create_dir_all(&logs)
+        .map_err(|error| io_failure("create the folder", &logs, &error))?;
     let (journal, recorded) = open_journal(job.folder, job.despite_journal)?;
     let state = State::from_events(&recorded.events);
     let (sinks, json) = job.ui.sinks(format, Some(logs.clone()));
@@ -76,7 +77,10 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
             log_path: Box::new(move |lane, step| folder.step_log(&of_run, lane, step)),
         };
         let summarise = |state: &State, outcome: Outcome| Summary {
-            nodes: steps.iter().map(|(node, keys)| summary(node, keys, state, command)).collect(),
+            nodes: steps
+                .iter()
+                .map(|(node, keys)| summary(node, keys, state, command))
+                .collect(),
             kubeconfig: None,
             logs: Some(logs.clone()),
             phases: Vec::new(),
@@ -99,11 +103,18 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
 ///
 /// # Errors
 /// What the future returns, or `Host` when the system refuses a runtime.
-pub(super) fn block_on<T>(virtual_time: bool, future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) fn block_on<T>(
+    virtual_time: bool,
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().start_paused(virtual_time);
     let runtime = builder.build().map_err(|error| {
-        Failure::new(Kind::Host, "cannot start: the system refuses timers or signals").because(error)
+        Failure::new(
+            Kind::Host,
+            "cannot start: the system refuses timers or signals",
+        )
+        .because(error)
     })?;
     runtime.block_on(future)
 }
@@ -132,9 +143,14 @@ fn steps_of_nodes(job: &Job) -> Vec<(NodeSummary, Vec<StepKey>)> {
         .iter()
         .map(|node| {
             let lanes = job.plan.lanes.iter().filter(|lane| lane.name == node.name);
-            let steps = lanes.flat_map(|lane| &lane.steps).filter(|planned| planned.skip.is_none());
+            let steps = lanes
+                .flat_map(|lane| &lane.steps)
+                .filter(|planned| planned.skip.is_none());
             let keys = steps
-                .map(|planned| StepKey { lane: node.name.clone(), step: planned.step.id() })
+                .map(|planned| StepKey {
+                    lane: node.name.clone(),
+                    step: planned.step.id(),
+                })
                 .collect();
             let summary = NodeSummary {
                 name: node.name.to_string(),
@@ -156,13 +172,23 @@ fn summary(node: &NodeSummary, keys: &[StepKey], state: &State, command: &str) -
         "halt" if node_state(keys, state) == "ready" => "stopped",
         _ => "failed",
     };
-    NodeSummary { state: word.to_owned(), ..node.clone() }
+    NodeSummary {
+        state: word.to_owned(),
+        ..node.clone()
+    }
 }
 
-fn next_commands(command: &str, outcome: Outcome, nodes: &[(NodeSummary, Vec<StepKey>)]) -> Vec<String> {
+fn next_commands(
+    command: &str,
+    outcome: Outcome,
+    nodes: &[(NodeSummary, Vec<StepKey>)],
+) -> Vec<String> {
     match (command, outcome, nodes.last()) {
         ("up", Outcome::Done, Some((node, _))) => {
-            vec!["wdev status".to_owned(), format!("wdev exec {} -- hostname", node.name)]
+            vec![
+                "wdev status".to_owned(),
+                format!("wdev exec {} -- hostname", node.name),
+            ]
         }
         ("halt", Outcome::Done, _) => vec!["wdev up".to_owned()],
         _ => Vec::new(),

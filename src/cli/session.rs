@@ -34,7 +34,12 @@ pub struct Existing {
 pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
     let request = request(globals, overrides)?;
     let loaded = config::load(&request).map_err(|problems| invalid(problems, ui))?;
-    let remarks: Vec<Diagnostic> = loaded.notes.iter().chain(&loaded.warnings).cloned().collect();
+    let remarks: Vec<Diagnostic> = loaded
+        .notes
+        .iter()
+        .chain(&loaded.warnings)
+        .cloned()
+        .collect();
     if !remarks.is_empty() && ui.verbosity() > Verbosity::Quiet {
         ui.err(&Problems(remarks).render(ui.err_colored()));
     }
@@ -49,7 +54,10 @@ pub fn invalid(problems: Problems, ui: &Ui) -> Box<Failure> {
         1 => "the configuration has a mistake".to_owned(),
         count => format!("the configuration has {count} mistakes"),
     };
-    Box::new(Failure::new(Kind::Configuration, message).advise("nothing was touched; mend the lines above"))
+    Box::new(
+        Failure::new(Kind::Configuration, message)
+            .advise("nothing was touched; mend the lines above"),
+    )
 }
 
 /// What to load a configuration from.
@@ -66,15 +74,24 @@ pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
     flag("sandbox", globals.sandbox.as_ref(), "--sandbox");
     flag("provider", overrides.provider.as_ref(), "--provider");
     flag("cni", overrides.cni.as_ref(), "--cni");
-    flag("kubernetes.version", overrides.kubernetes_version.as_ref(), "--kubernetes-version");
+    flag(
+        "kubernetes.version",
+        overrides.kubernetes_version.as_ref(),
+        "--kubernetes-version",
+    );
     for set in &overrides.set {
         let Some((key, value)) = set.split_once('=') else {
             return Err(Box::new(
-                Failure::new(Kind::Arguments, format!("`--set {set}` has no value"))
-                    .advise("write it as `--set KEY=VALUE`, such as `--set control_plane.memory=6GiB`"),
+                Failure::new(Kind::Arguments, format!("`--set {set}` has no value")).advise(
+                    "write it as `--set KEY=VALUE`, such as `--set control_plane.memory=6GiB`",
+                ),
             ));
         };
-        flags.push((key.trim().to_owned(), value.to_owned(), format!("--set {key}")));
+        flags.push((
+            key.trim().to_owned(),
+            value.to_owned(),
+            format!("--set {key}"),
+        ));
     }
     Ok(Request {
         file: globals.config.clone(),
@@ -104,7 +121,11 @@ pub fn existing(globals: &Globals) -> Result<Existing> {
         return Err(not_found(&name, &project));
     }
     let record = Record::read(&folder.record())?;
-    Ok(Existing { name, folder, record })
+    Ok(Existing {
+        name,
+        folder,
+        record,
+    })
 }
 
 /// The sandbox with its record.
@@ -112,7 +133,11 @@ pub fn existing(globals: &Globals) -> Result<Existing> {
 /// # Errors
 /// `NotFound` when there is none or nothing of it was made yet.
 pub fn recorded(globals: &Globals) -> Result<(SandboxFolder, Record)> {
-    let Existing { name, folder, record } = existing(globals)?;
+    let Existing {
+        name,
+        folder,
+        record,
+    } = existing(globals)?;
     match record {
         Some(record) => Ok((folder, record)),
         None => Err(not_found(&name, &project(globals)?)),
@@ -130,7 +155,10 @@ fn name_without_flag(globals: &Globals, project: &Path) -> Result<String> {
         _ => Err(Box::new(
             Failure::new(Kind::Configuration, "cannot tell which sandbox you mean")
                 .because("the configuration is invalid, see `wdev validate`")
-                .advise(format!("name it: `--sandbox` with one of {}", names.join(", "))),
+                .advise(format!(
+                    "name it: `--sandbox` with one of {}",
+                    names.join(", ")
+                )),
         )),
     }
 }
@@ -164,7 +192,10 @@ pub fn names_in(project: &Path) -> Vec<String> {
 }
 
 fn not_found(name: &str, project: &Path) -> Box<Failure> {
-    let failure = Failure::new(Kind::NotFound, format!("there is no sandbox `{name}` in `{}`", project.display()));
+    let failure = Failure::new(
+        Kind::NotFound,
+        format!("there is no sandbox `{name}` in `{}`", project.display()),
+    );
     let names = names_in(project);
     let failure = if names.is_empty() || names == [name] {
         failure

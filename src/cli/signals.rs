@@ -11,9 +11,14 @@ pub(super) fn requests() -> UnboundedReceiver<StopRequest> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        for (kind, name) in [(SignalKind::interrupt(), "Ctrl-C"), (SignalKind::terminate(), "SIGTERM")] {
+        for (kind, name) in [
+            (SignalKind::interrupt(), "Ctrl-C"),
+            (SignalKind::terminate(), "SIGTERM"),
+        ] {
             // Registered here and not in the task, so that no signal falls between.
-            let Ok(mut signals) = signal(kind) else { continue };
+            let Ok(mut signals) = signal(kind) else {
+                continue;
+            };
             let sender = sender.clone();
             tokio::spawn(async move {
                 while signals.recv().await.is_some() && sender.send(name.to_owned()).is_ok() {}

@@ -26,7 +26,9 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
         ));
     }
     let mut command = block_on(false, async {
-        provider::open_vagrant(&record, &folder, Clock::new())?.ssh_command(&lane).await
+        provider::open_vagrant(&record, &folder, Clock::new())?
+            .ssh_command(&lane, &crate::channel::Io::silent())
+            .await
     })?;
     let status = command.status().map_err(|error| {
         Failure::new(Kind::Host, "cannot start `ssh`")
@@ -34,5 +36,8 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
             .advise("install an OpenSSH client and put it on the PATH")
     })?;
     // Killed by a signal: the shell's own convention has no code that fits here better.
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(1))
 }

@@ -23,7 +23,9 @@ use crate::provider::{Machine, Power};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  wdev status\n  wdev status -o json | jq -r '.nodes[] | [.name, .power] | @tsv'")]
+#[command(
+    after_help = "Examples:\n  wdev status\n  wdev status -o json | jq -r '.nodes[] | [.name, .power] | @tsv'"
+)]
 pub(super) struct Arguments {}
 
 /// The machine-readable status; its format is versioned.
@@ -73,7 +75,11 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
     let state = State::from_events(&journal::read(&folder.journal())?.events);
     let running = folder.holder();
     // A question to the provider can disturb a run that is going on.
-    let machines = if running.is_some() { Vec::new() } else { look(&record, &folder)? };
+    let machines = if running.is_some() {
+        Vec::new()
+    } else {
+        look(&record, &folder)?
+    };
     let nodes = record.nodes.iter().enumerate();
     let report = Report {
         version: 1,
@@ -83,7 +89,11 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
         last_run: state.last_run.as_ref().map(|last| LastRun {
             command: last.command.clone(),
             started: last.started,
-            outcome: if running.is_some() { "going on" } else { last_word(&state) },
+            outcome: if running.is_some() {
+                "going on"
+            } else {
+                last_word(&state)
+            },
             failure: last.failure.clone(),
         }),
         nodes: nodes
@@ -94,7 +104,9 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
     let text = match format {
         Format::Json => serde_json::to_string_pretty(&report)
             .map(|json| json + "\n")
-            .map_err(|error| Failure::new(crate::error::Kind::Bug, "cannot write JSON").because(error))?,
+            .map_err(|error| {
+                Failure::new(crate::error::Kind::Bug, "cannot write JSON").because(error)
+            })?,
         _ => text(&report),
     };
     ui.out(&text)?;
@@ -143,7 +155,9 @@ fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool
         os: node.os_title.clone(),
         address: node.address.to_string(),
         power: machine.map_or("unknown", |machine| power(machine.power)),
-        detail: machine.map(|machine| machine.detail.clone()).unwrap_or_default(),
+        detail: machine
+            .map(|machine| machine.detail.clone())
+            .unwrap_or_default(),
         id: state.machines.get(&node.name).cloned(),
         done: 0,
         step: None,
@@ -188,8 +202,11 @@ fn text(report: &Report) -> String {
     let width = |of: fn(&NodeReport) -> usize, least: usize| {
         report.nodes.iter().map(of).max().unwrap_or(0).max(least)
     };
-    let (name, os, address) =
-        (width(|node| node.name.len(), 4), width(|node| node.os.len(), 2), width(|node| node.address.len(), 7));
+    let (name, os, address) = (
+        width(|node| node.name.len(), 4),
+        width(|node| node.os.len(), 2),
+        width(|node| node.address.len(), 7),
+    );
     let _ = writeln!(
         text,
         "\n{:name$}  {:13}  {:os$}  {:address$}  {:9}  STEPS",
@@ -200,14 +217,36 @@ fn text(report: &Report) -> String {
             (Some(step), phase) => format!("{} done, {step} {phase}", node.done),
             (None, _) => format!("{} done", node.done),
         };
-        let NodeReport { name: n, role, os: o, address: a, power, .. } = node;
-        let _ = writeln!(text, "{n:name$}  {role:13}  {o:os$}  {a:address$}  {power:9}  {steps}");
+        let NodeReport {
+            name: n,
+            role,
+            os: o,
+            address: a,
+            power,
+            ..
+        } = node;
+        let _ = writeln!(
+            text,
+            "{n:name$}  {role:13}  {o:os$}  {a:address$}  {power:9}  {steps}"
+        );
     }
     text.push('\n');
-    if let Some(Holder { pid, command, since }) = &report.running {
-        let _ = writeln!(text, "`wdev {command}` is going on (process {pid}, since {since:.0}); machines were not asked");
+    if let Some(Holder {
+        pid,
+        command,
+        since,
+    }) = &report.running
+    {
+        let _ = writeln!(
+            text,
+            "`wdev {command}` is going on (process {pid}, since {since:.0}); machines were not asked"
+        );
     } else if let Some(last) = &report.last_run {
-        let _ = writeln!(text, "last run: `wdev {}` at {:.0}: {}", last.command, last.started, last.outcome);
+        let _ = writeln!(
+            text,
+            "last run: `wdev {}` at {:.0}: {}",
+            last.command, last.started, last.outcome
+        );
         if let Some(failure) = &last.failure {
             let _ = writeln!(text, "  {failure}");
             if let Some(log) = &failure.log {

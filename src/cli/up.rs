@@ -54,7 +54,11 @@ pub(super) struct Prepared {
 pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
     let earlier = Record::read(&folder.record())?;
     let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
-    let target = Target { config, provider, folder: folder.path() };
+    let target = Target {
+        config,
+        provider,
+        folder: folder.path(),
+    };
     let plan = plan::up::plan(&target)?;
     let nodes = plan::node::nodes(&target);
     let boot = config.timeouts.boot.as_secs();
@@ -63,13 +67,21 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     if let Some(earlier) = &earlier {
         record.keep(earlier);
     }
-    Ok(Prepared { plan, record, why_provider: why })
+    Ok(Prepared {
+        plan,
+        record,
+        why_provider: why,
+    })
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     let session = session::load(globals, &arguments.overrides, ui)?;
     let (config, folder) = (&session.loaded.config, &session.folder);
-    let Prepared { plan, mut record, why_provider } = prepare(config, folder)?;
+    let Prepared {
+        plan,
+        mut record,
+        why_provider,
+    } = prepare(config, folder)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));
     }
@@ -131,7 +143,9 @@ fn recreate(
     let state = State::from_events(&journal::read(&folder.journal())?.events);
     let verdicts = decide(plan, &state);
     let wanted = |name: &LaneName| {
-        verdicts.iter().any(|(key, verdict)| key.lane == *name && verdict.decision == Decision::Recreate)
+        verdicts
+            .iter()
+            .any(|(key, verdict)| key.lane == *name && verdict.decision == Decision::Recreate)
     };
     let mut gone = record.clone();
     gone.nodes.retain(|node| wanted(&node.name));

@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  wdev validate\n  wdev validate --config ci/variables.yml -o json")]
+#[command(
+    after_help = "Examples:\n  wdev validate\n  wdev validate --config ci/variables.yml -o json"
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     overrides: Overrides,
@@ -25,11 +27,16 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui.out(&format!("{what}\n"))?;
         return Ok(0);
     }
-    let (valid, diagnostics) = match config::load(&session::request(globals, &arguments.overrides)?) {
+    let (valid, diagnostics) = match config::load(&session::request(globals, &arguments.overrides)?)
+    {
         Ok(loaded) => (true, [loaded.notes, loaded.warnings].concat()),
         Err(problems) => (false, problems.0),
     };
     let report = serde_json::json!({ "version": 1, "valid": valid, "diagnostics": diagnostics });
     ui.out(&format!("{report:#}\n"))?;
-    Ok(if valid { 0 } else { crate::error::Kind::Configuration.exit_code() })
+    Ok(if valid {
+        0
+    } else {
+        crate::error::Kind::Configuration.exit_code()
+    })
 }

@@ -85,10 +85,11 @@ impl Engine {
     ) -> Finished {
         let began = self.clock.elapsed();
         let source = StopSource::new();
-        let replaced = match self.replaced(&plan, &source, &mut requests).await {
-            Ok(replaced) => replaced,
-            Err(failure) => return self.refuse(&plan, failure, summarise, began),
-        };
+        let replaced =
+            match replaced(&self.provider, &self.state, &plan, &source, &mut requests).await {
+                Ok(replaced) => replaced,
+                Err(failure) => return self.refuse(&plan, failure, summarise, began),
+            };
         let verdicts = self.decided(&plan, &replaced);
         let known = Known::new(std::mem::take(&mut self.state));
         let (recorder, messages) = Recorder::new();
@@ -140,48 +141,6 @@ impl Engine {
         desk.finish(outcome, failure, summarise, began)
     }
 
-    /// Nodes whose machine is no longer the one that the journal knows: what it was, and what it is.
-    async fn replaced(
-        &self,
-        plan: &Plan,
-        source: &StopSource,
-        requests: &mut mpsc::UnboundedReceiver<StopRequest>,
-    ) -> Result<Replaced> {
-        if !plan.resumes || self.state.machines.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let mut looks = JoinSet::new();
-        for (lane, id) in &self.state.machines {
-            if !plan.lanes.iter().any(|planned| planned.name == *lane) {
-                continue;
-            }
-            let (provider, lane, id) = (Arc::clone(&self.provider), lane.clone(), id.clone());
-            let io = Io {
-                stop: source.stop(),
-                ..Io::silent()
-            };
-            looks.spawn(async move {
-                let machine = provider.inspect(&lane, &io).await?;
-                Ok((machine.id.as_ref() != Some(&id)).then_some((lane, (id, machine.id))))
-            });
-        }
-        let mut replaced = BTreeMap::new();
-        loop {
-            tokio::select! {
-                look = looks.join_next() => match look {
-                    Some(Ok(Ok(look))) => replaced.extend(look),
-                    Some(Ok(Err(failure))) => return Err(failure),
-                    Some(Err(error)) => return Err(panicked(&error)),
-                    None => return Ok(replaced),
-                },
-                Some(signal) = requests.recv() => {
-                    source.raise(Level::Kill);
-                    return Err(Box::new(Failure::new(Kind::Interrupted, format!("interrupted by {signal}"))));
-                }
-            }
-        }
-    }
-
     fn decided(&self, plan: &Plan, replaced: &Replaced) -> BTreeMap<StepKey, Verdict> {
         if replaced.is_empty() {
             return decide(plan, &self.state);
@@ -228,6 +187,49 @@ impl Engine {
         let opening = started(plan, &verdicts, &*desk.engine.provider);
         let failure = desk.record(opening).err().unwrap_or(failure);
         desk.finish(outcome, Some(failure), summarise, began)
+    }
+}
+
+/// Nodes whose machine is no longer the one that the journal knows: what it was, and what it is.
+async fn replaced(
+    provider: &Arc<dyn Provider>,
+    state: &State,
+    plan: &Plan,
+    source: &StopSource,
+    requests: &mut mpsc::UnboundedReceiver<StopRequest>,
+) -> Result<Replaced> {
+    if !plan.resumes || state.machines.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut looks = JoinSet::new();
+    for (lane, id) in &state.machines {
+        if !plan.lanes.iter().any(|planned| planned.name == *lane) {
+            continue;
+        }
+        let (provider, lane, id) = (Arc::clone(provider), lane.clone(), id.clone());
+        let io = Io {
+            stop: source.stop(),
+            ..Io::silent()
+        };
+        looks.spawn(async move {
+            let machine = provider.inspect(&lane, &io).await?;
+            Ok((machine.id.as_ref() != Some(&id)).then_some((lane, (id, machine.id))))
+        });
+    }
+    let mut replaced = BTreeMap::new();
+    loop {
+        tokio::select! {
+            look = looks.join_next() => match look {
+                Some(Ok(Ok(look))) => replaced.extend(look),
+                Some(Ok(Err(failure))) => return Err(failure),
+                Some(Err(error)) => return Err(panicked(&error)),
+                None => return Ok(replaced),
+            },
+            Some(signal) = requests.recv() => {
+                source.raise(Level::Kill);
+                return Err(Box::new(Failure::new(Kind::Interrupted, format!("interrupted by {signal}"))));
+            }
+        }
     }
 }
 
@@ -436,6 +438,7 @@ impl Desk {
             outcome,
             failure,
             state: self.known.read(State::clone),
+            last: event.body,
         }
     }
 }
@@ -510,13 +513,22 @@ impl Phases {
 /// `ready` or `incomplete`.
 #[must_use]
 pub fn node_state(steps: &[StepKey], state: &State) -> &'static str {
-    let statuses: Vec<Option<&Status>> =
-        steps.iter().map(|key| state.steps.get(key).map(|record| &record.status)).collect();
+    let statuses: Vec<Option<&Status>> = steps
+        .iter()
+        .map(|key| state.steps.get(key).map(|record| &record.status))
+        .collect();
     if !matches!(statuses.first(), Some(Some(_))) {
         "absent"
-    } else if statuses.iter().flatten().any(|status| matches!(status, Status::Failed(_))) {
+    } else if statuses
+        .iter()
+        .flatten()
+        .any(|status| matches!(status, Status::Failed(_)))
+    {
         "failed"
-    } else if statuses.iter().all(|status| matches!(status, Some(Status::Done))) {
+    } else if statuses
+        .iter()
+        .all(|status| matches!(status, Some(Status::Done)))
+    {
         "ready"
     } else {
         "incomplete"

@@ -76,23 +76,32 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(|error| io_failure("read the journal", path, &error))?;
-        let recorded = parse(&bytes, path)?;
-        let mut store = FileStore { file };
+        Self::open_in(Box::new(FileStore { file }), &bytes, path)
+    }
+
+    /// Opens a journal in any store that holds `bytes`; `path` is for messages.
+    ///
+    /// # Errors
+    /// As for [`Journal::open`].
+    pub fn open_in(
+        mut store: Box<dyn Store>,
+        bytes: &[u8],
+        path: &Path,
+    ) -> Result<(Self, Recorded)> {
+        let recorded = parse(bytes, path)?;
         store
             .cut(recorded.length)
             .map_err(|error| io_failure("write to the journal", path, &error))?;
-        Ok((Self::with_store(Box::new(store), path, &recorded), recorded))
-    }
-
-    /// A journal over any store, which holds exactly the whole records of `recorded`.
-    #[must_use]
-    pub fn with_store(store: Box<dyn Store>, path: &Path, recorded: &Recorded) -> Self {
-        Self {
-            store,
-            path: path.to_owned(),
-            length: recorded.length,
-            sum: recorded.sum.clone(),
-        }
+        let (length, sum) = (recorded.length, recorded.sum.clone());
+        Ok((
+            Self {
+                store,
+                path: path.to_owned(),
+                length,
+                sum,
+            },
+            recorded,
+        ))
     }
 
     /// Appends one event; returns once it is safe on disk.

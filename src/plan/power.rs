@@ -12,11 +12,18 @@ pub fn plan(sandbox: &str, nodes: &[Node], action: Action) -> Plan {
     let lanes = nodes
         .iter()
         .map(|node| {
-            let step = Arc::new(PowerStep { action, unique_name: node.unique_name.clone() });
+            let step = Arc::new(PowerStep {
+                action,
+                unique_name: node.unique_name.clone(),
+            });
             Lane {
                 title: node.title(),
                 name: node.name.clone(),
-                steps: vec![Planned { step, after: Vec::new(), skip: None }],
+                steps: vec![Planned {
+                    step,
+                    after: Vec::new(),
+                    skip: None,
+                }],
             }
         })
         .collect();
@@ -24,5 +31,10 @@ pub fn plan(sandbox: &str, nodes: &[Node], action: Action) -> Plan {
         Action::Halt => "halt",
         Action::Destroy => "destroy",
     };
-    Plan { command, sandbox: sandbox.to_owned(), lanes, resumes: false }
+    Plan {
+        command,
+        sandbox: sandbox.to_owned(),
+        lanes,
+        resumes: false,
+    }
 }

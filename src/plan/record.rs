@@ -37,9 +37,23 @@ pub struct Record {
 impl Record {
     /// A record in the current format.
     #[must_use]
-    pub fn new(sandbox: &str, provider: ProviderName, subnet: Ipv4Net, nodes: Vec<Node>, boot_seconds: u64) -> Self {
+    pub fn new(
+        sandbox: &str,
+        provider: ProviderName,
+        subnet: Ipv4Net,
+        nodes: Vec<Node>,
+        boot_seconds: u64,
+    ) -> Self {
         let sandbox = sandbox.to_owned();
-        Self { version: VERSION, sandbox, provider, subnet, nodes, sim_seed: None, boot_seconds }
+        Self {
+            version: VERSION,
+            sandbox,
+            provider,
+            subnet,
+            nodes,
+            sim_seed: None,
+            boot_seconds,
+        }
     }
 
     /// Reads the record of a sandbox; none where it never was up.
@@ -59,8 +73,11 @@ impl Record {
         })?;
         if record.version > VERSION {
             return Err(Box::new(
-                Failure::new(Kind::Host, format!("`{}` was written by a newer wdev", path.display()))
-                    .advise("use the wdev that made this sandbox, or a newer one"),
+                Failure::new(
+                    Kind::Host,
+                    format!("`{}` was written by a newer wdev", path.display()),
+                )
+                .advise("use the wdev that made this sandbox, or a newer one"),
             ));
         }
         Ok(Some(record))
@@ -71,8 +88,9 @@ impl Record {
     /// # Errors
     /// `Host` when it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|error| Failure::new(Kind::Bug, "cannot write the sandbox's record").because(error))?;
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| {
+            Failure::new(Kind::Bug, "cannot write the sandbox's record").because(error)
+        })?;
         text.push(b'\n');
         write_whole(path, &text)
     }

@@ -10,7 +10,9 @@ use crate::config::model::ProviderName;
 use crate::engine::plan::Plan;
 use crate::error::Result;
 use crate::render::vagrantfile::PROBE;
-use crate::render::{MachineModel, RenderedFile, StepModel, VagrantfileModel, vagrantfile, write_all};
+use crate::render::{
+    MachineModel, RenderedFile, StepModel, VagrantfileModel, vagrantfile, write_all,
+};
 
 /// What stands for the one-time text in a script that a person runs.
 const BY_HAND: &str = "by-hand";
@@ -32,12 +34,18 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
             let path = format!("steps/{}/{}.sh", node.name, script.name);
             let text = wrap::wrap_linux(&script, BY_HAND)?;
             files.push(RenderedFile::text(&path, text).executable());
-            steps.push(StepModel { name: script.name, path });
+            steps.push(StepModel {
+                name: script.name,
+                path,
+            });
         }
         if node.os == Os::Linux {
             // Vagrant wants every file to be there; a probe is written just before it is run.
             let path = format!("steps/{}/{PROBE}.sh", node.name);
-            files.push(RenderedFile::text(path, "#!/bin/bash\n# wdev writes each probe here.\n").executable());
+            files.push(
+                RenderedFile::text(path, "#!/bin/bash\n# wdev writes each probe here.\n")
+                    .executable(),
+            );
         }
         machines.push(machine(node, config, steps));
     }
@@ -62,7 +70,9 @@ fn scripts(plan: &Plan, node: &Node) -> Vec<Script> {
         .filter(|lane| lane.name == node.name)
         .flat_map(|lane| &lane.steps)
         .filter_map(|planned| planned.step.script())
-        .filter(|script| script.os == Os::Linux && script.mode == Mode::Run && script.text.is_some())
+        .filter(|script| {
+            script.os == Os::Linux && script.mode == Mode::Run && script.text.is_some()
+        })
         .collect()
 }
 

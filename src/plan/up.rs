@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Target;
 use super::node::{Node, Role, nodes};
 use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
-    Build, cluster_ready, cni, container_runtime, control_plane, facts, features, first_contact, hook,
-    hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
+    Build, cluster_ready, cni, container_runtime, control_plane, facts, features, first_contact,
+    hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
 };
-use super::Target;
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES};
 use crate::engine::plan::{Lane, Plan, Planned};
@@ -27,39 +27,64 @@ pub fn plan(target: &Target) -> Result<Plan> {
     let nodes = nodes(target);
     let mut lanes = vec![host(target)];
     for node in &nodes {
-        let build = Build { config: target.config, provider: target.provider, node, nodes: &nodes };
+        let build = Build {
+            config: target.config,
+            provider: target.provider,
+            node,
+            nodes: &nodes,
+        };
         lanes.push(match node.role {
             Role::ControlPlane => control_plane_lane(target, &build)?,
             Role::Worker => worker_lane(target, &build, &nodes[0].name)?,
         });
     }
-    let plan = Plan { command: "up", sandbox: target.config.sandbox.clone(), lanes, resumes: true };
+    let plan = Plan {
+        command: "up",
+        sandbox: target.config.sandbox.clone(),
+        lanes,
+        resumes: true,
+    };
     plan.check()?;
     Ok(plan)
 }
 
 fn host(target: &Target) -> Lane {
     let kubernetes = &target.config.kubernetes;
-    let built: Vec<String> = kubernetes.build.iter().map(|component| format!("{component:?}")).collect();
+    let built: Vec<String> = kubernetes
+        .build
+        .iter()
+        .map(|component| format!("{component:?}"))
+        .collect();
     let mut steps = LaneBuilder::new(LaneName::host());
     steps.push(SimulatedHostStep {
         id: "download",
-        title: format!("download Kubernetes {} and what it needs", kubernetes.version),
+        title: format!(
+            "download Kubernetes {} and what it needs",
+            kubernetes.version
+        ),
         purpose: "the nodes get everything from the host".to_owned(),
         inputs: inputs([
             ("kubernetes.version", kubernetes.version.clone()),
-            ("container_runtime", target.config.container_runtime.version.clone()),
+            (
+                "container_runtime",
+                target.config.container_runtime.version.clone(),
+            ),
         ]),
         takes: Duration::from_secs(20),
     });
-    let why = built.is_empty().then(|| "`kubernetes.build` names no component".to_owned());
-    steps.push_unless(why, SimulatedHostStep {
-        id: "build",
-        title: "build your components from source".to_owned(),
-        purpose: "the Windows nodes run your build".to_owned(),
-        inputs: inputs([("kubernetes.build", built.join(","))]),
-        takes: Duration::from_secs(90),
-    });
+    let why = built
+        .is_empty()
+        .then(|| "`kubernetes.build` names no component".to_owned());
+    steps.push_unless(
+        why,
+        SimulatedHostStep {
+            id: "build",
+            title: "build your components from source".to_owned(),
+            purpose: "the Windows nodes run your build".to_owned(),
+            inputs: inputs([("kubernetes.build", built.join(","))]),
+            takes: Duration::from_secs(90),
+        },
+    );
     steps.into_lane("this machine".to_owned())
 }
 
@@ -68,7 +93,9 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     steps.push(machine(target, build.node));
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
-    steps.after_host("download").push(container_runtime::step(build));
+    steps
+        .after_host("download")
+        .push(container_runtime::step(build));
     steps.hooks(build, "runtime")?;
     steps.push(kubernetes::step(build));
     steps.hooks(build, "kubernetes")?;
@@ -97,7 +124,9 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
             steps.hooks(build, "prepare")?;
         }
     }
-    steps.after_host("download").push(container_runtime::step(build));
+    steps
+        .after_host("download")
+        .push(container_runtime::step(build));
     steps.hooks(build, "runtime")?;
     if build.node.os == Os::Windows {
         steps.after_host("build");
@@ -147,7 +176,14 @@ struct LaneBuilder {
 
 impl LaneBuilder {
     fn new(name: LaneName) -> Self {
-        Self { lane: Lane { name, title: String::new(), steps: Vec::new() }, after: Vec::new() }
+        Self {
+            lane: Lane {
+                name,
+                title: String::new(),
+                steps: Vec::new(),
+            },
+            after: Vec::new(),
+        }
     }
 
     /// The next step waits for this step of another lane.
@@ -166,14 +202,22 @@ impl LaneBuilder {
 
     fn push_unless(&mut self, skip: Option<String>, step: impl Step + 'static) {
         let after = std::mem::take(&mut self.after);
-        self.lane.steps.push(Planned { step: Arc::new(step), after, skip });
+        self.lane.steps.push(Planned {
+            step: Arc::new(step),
+            after,
+            skip,
+        });
     }
 
     /// The user's hooks at the end of a phase.
     fn hooks(&mut self, build: &Build, phase: &str) -> Result<()> {
-        let Some(phase) = PHASES.into_iter().find(|known| *known == phase) else { return Ok(()) };
+        let Some(phase) = PHASES.into_iter().find(|known| *known == phase) else {
+            return Ok(());
+        };
         let hooks = &build.config.hooks;
-        let mine = hooks.iter().filter(|hook| hook.phase == phase && build.node.is_meant_by(&hook.node));
+        let mine = hooks
+            .iter()
+            .filter(|hook| hook.phase == phase && build.node.is_meant_by(&hook.node));
         for (index, hook) in mine.enumerate() {
             self.push(hook::step(build, hook, phase, index + 1)?);
         }

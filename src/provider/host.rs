@@ -34,11 +34,18 @@ fn choose_with(find: impl Fn(&str) -> Option<PathBuf>) -> Result<(ProviderName, 
         let program = programs.iter().find_map(|program| find(program))?;
         Some((*provider, program))
     });
-    let names: Vec<&str> = candidates().iter().map(|(provider, _)| provider.as_str()).collect();
+    let names: Vec<&str> = candidates()
+        .iter()
+        .map(|(provider, _)| provider.as_str())
+        .collect();
     let vagrant = find("vagrant");
     match (found, vagrant) {
         (Some((provider, program)), Some(_)) => {
-            let why = format!("`{}` was found, and it comes first of {}", program.display(), names.join(", "));
+            let why = format!(
+                "`{}` was found, and it comes first of {}",
+                program.display(),
+                names.join(", ")
+            );
             Ok((provider, why))
         }
         (found, vagrant) => {
@@ -55,7 +62,9 @@ fn choose_with(find: impl Fn(&str) -> Option<PathBuf>) -> Result<(ProviderName, 
             if failure.advice.is_empty() {
                 failure = failure.advise(format!("install one of {}", names.join(", ")));
             }
-            Err(Box::new(failure.advise("to try wdev without any machine: `wdev up --provider sim`")))
+            Err(Box::new(failure.advise(
+                "to try wdev without any machine: `wdev up --provider sim`",
+            )))
         }
     }
 }
@@ -66,7 +75,9 @@ mod tests {
 
     fn with(programs: &'static [&'static str]) -> Result<(ProviderName, String)> {
         choose_with(|program| {
-            programs.contains(&program).then(|| PathBuf::from(format!("/usr/bin/{program}")))
+            programs
+                .contains(&program)
+                .then(|| PathBuf::from(format!("/usr/bin/{program}")))
         })
     }
 
@@ -74,13 +85,25 @@ mod tests {
     fn without_a_hypervisor_the_simulator_is_named() {
         let failure = with(&["vagrant"]).unwrap_err();
         assert_eq!(failure.kind.exit_code(), 4);
-        assert!(failure.advice.iter().any(|advice| advice.contains("--provider sim")), "{failure:?}");
+        assert!(
+            failure
+                .advice
+                .iter()
+                .any(|advice| advice.contains("--provider sim")),
+            "{failure:?}"
+        );
     }
 
     #[test]
     fn without_vagrant_it_says_so() {
         let failure = with(&["VBoxManage", "virsh"]).unwrap_err();
-        assert!(failure.causes.iter().any(|cause| cause.contains("`vagrant`")), "{failure:?}");
+        assert!(
+            failure
+                .causes
+                .iter()
+                .any(|cause| cause.contains("`vagrant`")),
+            "{failure:?}"
+        );
     }
 
     #[test]

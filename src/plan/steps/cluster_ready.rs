@@ -17,7 +17,10 @@ pub fn step(build: &Build) -> GuestStep {
         purpose: "the sandbox is usable only then".to_owned(),
         phase: "verify",
         inputs: inputs([("nodes", build.nodes.len().to_string())]),
-        limits: Limits { deadline: timeouts.ready, ..limits(timeouts, Duration::from_secs(20)) },
+        limits: Limits {
+            deadline: timeouts.ready,
+            ..limits(timeouts, Duration::from_secs(20))
+        },
         os: Os::Linux,
         text: None,
         effects: vec![Effect::PodsReady(cni::manifest(build))],

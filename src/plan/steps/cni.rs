@@ -42,9 +42,10 @@ pub fn step(build: &Build) -> GuestStep {
         effects: vec![
             Effect::Needs {
                 condition: Condition::ControlPlane,
-                message: "The connection to the server was refused - did you specify the right host \
+                message:
+                    "The connection to the server was refused - did you specify the right host \
                           or port?"
-                    .to_owned(),
+                        .to_owned(),
             },
             Effect::Manifest(manifest(build)),
         ],

@@ -15,9 +15,10 @@ pub fn step(build: &Build) -> GuestStep {
     let needs = match build.node.os {
         Os::Windows => Effect::Needs {
             condition: Condition::Feature("Containers".to_owned()),
-            message: "hcsshim: the Host Compute Service is not available: the feature Containers is \
+            message:
+                "hcsshim: the Host Compute Service is not available: the feature Containers is \
                       not active"
-                .to_owned(),
+                    .to_owned(),
         },
         Os::Linux => Effect::Needs {
             condition: Condition::Setting {
@@ -38,8 +39,14 @@ pub fn step(build: &Build) -> GuestStep {
         text: None,
         effects: vec![
             needs,
-            Effect::Package { name: name.clone(), version },
-            Effect::Service { name: name.clone(), needs: vec![] },
+            Effect::Package {
+                name: name.clone(),
+                version,
+            },
+            Effect::Service {
+                name: name.clone(),
+                needs: vec![],
+            },
             Effect::Running(name),
         ],
     }

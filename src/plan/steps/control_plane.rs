@@ -16,12 +16,22 @@ pub const ID: &str = "control-plane";
 pub fn step(build: &Build) -> GuestStep {
     let config = build.config;
     let version = config.kubernetes.version.clone();
-    let images = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "coredns"];
+    let images = [
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "etcd",
+        "coredns",
+    ];
     let mut effects = vec![Effect::Needs {
         condition: Condition::Running(config.container_runtime.name.clone()),
         message: "[ERROR CRI]: container runtime is not running".to_owned(),
     }];
-    effects.extend(images.iter().map(|image| Effect::Image(format!("{image}:{version}"))));
+    effects.extend(
+        images
+            .iter()
+            .map(|image| Effect::Image(format!("{image}:{version}"))),
+    );
     effects.extend([
         Effect::Running("kubelet".to_owned()),
         Effect::ControlPlane {
@@ -38,10 +48,16 @@ pub fn step(build: &Build) -> GuestStep {
             ("kubernetes.version", version),
             ("network.pods", config.network.pods.to_string()),
             ("network.services", config.network.services.to_string()),
-            ("feature_gates", format!("{:?}", config.kubernetes.feature_gates)),
+            (
+                "feature_gates",
+                format!("{:?}", config.kubernetes.feature_gates),
+            ),
             ("extra_args", format!("{:?}", config.kubernetes.extra_args)),
         ]),
-        limits: Limits { deadline: config.timeouts.ready, ..limits(&config.timeouts, Duration::from_secs(70)) },
+        limits: Limits {
+            deadline: config.timeouts.ready,
+            ..limits(&config.timeouts, Duration::from_secs(70))
+        },
         os: Os::Linux,
         text: None,
         effects,

@@ -54,7 +54,10 @@ impl GuestStep {
     /// # Errors
     /// When the node could not be asked.
     pub async fn ask(&self, cx: &Context) -> Result<Probe> {
-        let report = cx.channel().run(&self.script_for(Mode::Probe), &cx.io).await?;
+        let report = cx
+            .channel()
+            .run(&self.script_for(Mode::Probe), &cx.io)
+            .await?;
         Ok(if report.in_place {
             Probe::InPlace
         } else {
@@ -102,7 +105,10 @@ impl Step for GuestStep {
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {
-        let report = cx.channel().run(&self.script_for(Mode::Run), &cx.io).await?;
+        let report = cx
+            .channel()
+            .run(&self.script_for(Mode::Run), &cx.io)
+            .await?;
         Ok(Done {
             facts: report.facts,
             machine: None,
@@ -118,8 +124,11 @@ impl Step for GuestStep {
         match self.ask(cx).await? {
             Probe::InPlace => Ok(()),
             Probe::Missing(why) => Err(Box::new(
-                Failure::new(Kind::Step, format!("`{}` ran, but the node says it is not done", self.title))
-                    .because(why),
+                Failure::new(
+                    Kind::Step,
+                    format!("`{}` ran, but the node says it is not done", self.title),
+                )
+                .because(why),
             )),
         }
     }
@@ -128,11 +137,19 @@ impl Step for GuestStep {
 /// The limits of an ordinary script that usually takes `expected`.
 #[must_use]
 pub fn limits(timeouts: &Timeouts, expected: Duration) -> Limits {
-    Limits { expected, deadline: timeouts.step, attempts: 3, pause: Duration::from_secs(5) }
+    Limits {
+        expected,
+        deadline: timeouts.step,
+        attempts: 3,
+        pause: Duration::from_secs(5),
+    }
 }
 
 /// Inputs from pairs.
 #[must_use]
 pub fn inputs<const N: usize>(pairs: [(&str, String); N]) -> BTreeMap<String, String> {
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

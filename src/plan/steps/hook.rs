@@ -15,7 +15,12 @@ use crate::error::{Result, io_failure};
 pub fn step(build: &Build, hook: &Hook, phase: &'static str, number: usize) -> Result<GuestStep> {
     let text = std::fs::read_to_string(&hook.script)
         .map_err(|error| io_failure("read the hook", &hook.script, &error))?;
-    let file = hook.script.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = hook
+        .script
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let rendered = match build.node.os {
         Os::Linux => Some(crate::render::linux::hook(&text)?),
         Os::Windows => None,
@@ -29,6 +34,9 @@ pub fn step(build: &Build, hook: &Hook, phase: &'static str, number: usize) -> R
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: build.node.os,
         text: rendered,
-        effects: vec![Effect::Setting { key: format!("hook-{phase}-{number}"), value: text }],
+        effects: vec![Effect::Setting {
+            key: format!("hook-{phase}-{number}"),
+            value: text,
+        }],
     })
 }

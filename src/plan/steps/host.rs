@@ -65,7 +65,10 @@ impl Step for SimulatedHostStep {
         }
         cx.io.note(format!("simulated: {}", self.title));
         cx.clock.sleep(self.takes).await;
-        Ok(Done { proven: true, ..Done::default() })
+        Ok(Done {
+            proven: true,
+            ..Done::default()
+        })
     }
 }
 
@@ -73,9 +76,14 @@ impl Step for SimulatedHostStep {
 #[must_use]
 pub fn not_built(title: &str) -> Box<Failure> {
     Box::new(
-        Failure::new(Kind::Step, format!("`{title}` is not built yet in this version of wdev"))
-            .because("on machines it would have to be skipped, and nothing is skipped silently")
-            .advise("everything before it is done and stays; `wdev up --provider sim` shows the whole flow")
-            .permanent(),
+        Failure::new(
+            Kind::Step,
+            format!("`{title}` is not built yet in this version of wdev"),
+        )
+        .because("on machines it would have to be skipped, and nothing is skipped silently")
+        .advise(
+            "everything before it is done and stays; `wdev up --provider sim` shows the whole flow",
+        )
+        .permanent(),
     )
 }

@@ -16,7 +16,10 @@ pub fn step(build: &Build) -> Result<GuestStep> {
     let entries: Vec<HostEntry> = build
         .nodes
         .iter()
-        .map(|node| HostEntry { address: node.address.into(), names: vec![node.name.to_string()] })
+        .map(|node| HostEntry {
+            address: node.address.into(),
+            names: vec![node.name.to_string()],
+        })
         .collect();
     let content: Vec<String> = build
         .nodes
@@ -32,6 +35,9 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         limits: limits(&build.config.timeouts, Duration::from_secs(2)),
         os: Os::Linux,
         text: Some(crate::render::linux::hosts(&entries)?),
-        effects: vec![Effect::Setting { key: "/etc/hosts".to_owned(), value: content.join("\n") }],
+        effects: vec![Effect::Setting {
+            key: "/etc/hosts".to_owned(),
+            value: content.join("\n"),
+        }],
     })
 }

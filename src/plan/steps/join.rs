@@ -57,7 +57,10 @@ impl Step for Join {
     async fn run(&self, cx: &Context) -> Result<Done> {
         // A join that an earlier run began may have ended well since; a token for it would be wasted.
         if self.script.ask(cx).await? == Probe::InPlace {
-            return Ok(Done { proven: true, ..Done::default() });
+            return Ok(Done {
+                proven: true,
+                ..Done::default()
+            });
         }
         let control_plane = cx.provider.channel(&self.control_plane);
         let mut token = self.token.script_for(Mode::Run);
@@ -65,8 +68,11 @@ impl Step for Join {
         token.fingerprint = format!("{}-{}", cx.lane, jiff::Timestamp::now().as_nanosecond());
         let made = control_plane.run(&token, &cx.io).await?;
         let token = made.secrets.get(TOKEN).cloned().ok_or_else(|| {
-            Failure::new(Kind::Step, format!("`{}` made no join token", self.control_plane))
-                .because("its script ended well but reported none")
+            Failure::new(
+                Kind::Step,
+                format!("`{}` made no join token", self.control_plane),
+            )
+            .because("its script ended well but reported none")
         })?;
         let mut script = self.script.script_for(Mode::Run);
         script.secrets = BTreeMap::from([(TOKEN.to_owned(), Secret::clone(&token))]);

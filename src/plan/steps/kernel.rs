@@ -14,14 +14,19 @@ use crate::render::linux::{KernelSettings, kernel};
 /// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<GuestStep> {
     let wanted = KernelSettings::kubernetes()?;
-    let module = |name: &str| Effect::Setting { key: format!("module {name}"), value: "loaded".to_owned() };
-    let mut effects: Vec<Effect> = wanted.modules.iter().map(|wanted| module(&wanted.name)).collect();
-    effects.extend(
-        wanted
-            .sysctls
-            .iter()
-            .map(|(key, value)| Effect::Setting { key: key.clone(), value: value.clone() }),
-    );
+    let module = |name: &str| Effect::Setting {
+        key: format!("module {name}"),
+        value: "loaded".to_owned(),
+    };
+    let mut effects: Vec<Effect> = wanted
+        .modules
+        .iter()
+        .map(|wanted| module(&wanted.name))
+        .collect();
+    effects.extend(wanted.sysctls.iter().map(|(key, value)| Effect::Setting {
+        key: key.clone(),
+        value: value.clone(),
+    }));
     Ok(GuestStep {
         id: "kernel".to_owned(),
         title: "load kernel modules and settings".to_owned(),

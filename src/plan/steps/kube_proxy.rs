@@ -16,7 +16,10 @@ pub fn step(build: &Build) -> GuestStep {
         title: "run kube-proxy as a service".to_owned(),
         purpose: "service addresses do not work on the node without it".to_owned(),
         phase: "network",
-        inputs: inputs([("kubernetes.version", build.config.kubernetes.version.clone())]),
+        inputs: inputs([(
+            "kubernetes.version",
+            build.config.kubernetes.version.clone(),
+        )]),
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: Os::Windows,
         text: None,
@@ -25,7 +28,10 @@ pub fn step(build: &Build) -> GuestStep {
                 condition: Condition::Joined,
                 message: "Failed to retrieve node info: nodes not found".to_owned(),
             },
-            Effect::Service { name: "kube-proxy".to_owned(), needs: vec!["kubelet".to_owned()] },
+            Effect::Service {
+                name: "kube-proxy".to_owned(),
+                needs: vec!["kubelet".to_owned()],
+            },
             Effect::Running("kube-proxy".to_owned()),
         ],
     }
@@ -38,7 +44,9 @@ pub fn needless(build: &Build) -> Option<String> {
         // https://antrea.io/docs/main/docs/windows/: AntreaProxy replaces it.
         (_, CniName::Antrea) => Some("Antrea replaces kube-proxy on Windows".to_owned()),
         (KubeProxy::None, _) => Some("`kube_proxy: none`".to_owned()),
-        (KubeProxy::Hostprocess, _) => Some("`kube_proxy: hostprocess`: it runs in the cluster".to_owned()),
+        (KubeProxy::Hostprocess, _) => {
+            Some("`kube_proxy: hostprocess`: it runs in the cluster".to_owned())
+        }
         (KubeProxy::Service, _) => None,
     }
 }

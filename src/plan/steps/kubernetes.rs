@@ -21,15 +21,23 @@ pub fn step(build: &Build) -> GuestStep {
     };
     let mut effects = vec![Effect::Needs {
         condition: Condition::Running(runtime.clone()),
-        message: "the container runtime is not running: validate CRI v1 runtime API: connection refused"
-            .to_owned(),
+        message:
+            "the container runtime is not running: validate CRI v1 runtime API: connection refused"
+                .to_owned(),
     }];
     effects.extend(binaries.iter().map(|binary| Effect::Package {
         name: (*binary).to_owned(),
         version: format!("{}{}", kubernetes.version, built(build, binary)),
     }));
-    effects.push(Effect::Service { name: "kubelet".to_owned(), needs: vec![runtime] });
-    let from_source: Vec<&str> = binaries.iter().copied().filter(|b| !built(build, b).is_empty()).collect();
+    effects.push(Effect::Service {
+        name: "kubelet".to_owned(),
+        needs: vec![runtime],
+    });
+    let from_source: Vec<&str> = binaries
+        .iter()
+        .copied()
+        .filter(|b| !built(build, b).is_empty())
+        .collect();
     GuestStep {
         id: "kubernetes".to_owned(),
         title: format!("install Kubernetes {}", kubernetes.version),

@@ -68,7 +68,10 @@ impl Step for Machine {
 
     fn on_change(&self, changed: &[String]) -> OnChange {
         // A restart applies these two; another box or address makes another machine.
-        if changed.iter().all(|name| name == "cpus" || name == "memory") {
+        if changed
+            .iter()
+            .all(|name| name == "cpus" || name == "memory")
+        {
             OnChange::Rerun
         } else {
             OnChange::Recreate
@@ -82,20 +85,37 @@ impl Step for Machine {
         }
         match cx.channel().boot_identity(PATIENCE, &cx.io).await {
             Ok(_) => Ok(Probe::InPlace),
-            Err(failure) => Ok(Probe::Missing(format!("the machine does not answer: {failure}"))),
+            Err(failure) => Ok(Probe::Missing(format!(
+                "the machine does not answer: {failure}"
+            ))),
         }
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {
-        let (lane, what, name) = (cx.lane.clone(), MACHINE.to_owned(), self.node.unique_name.clone());
-        cx.recorder.record(Body::Intent { lane, what, name }).await?;
+        let (lane, what, name) = (
+            cx.lane.clone(),
+            MACHINE.to_owned(),
+            self.node.unique_name.clone(),
+        );
+        cx.recorder
+            .record(Body::Intent { lane, what, name })
+            .await?;
         if cx.changed && cx.machine.is_some() {
-            cx.io.note("restarting the machine, so that its new size counts");
+            cx.io
+                .note("restarting the machine, so that its new size counts");
             cx.provider.halt(&cx.lane, &cx.io).await?;
         }
         let machine = cx.provider.up(&cx.lane, &cx.io).await?;
         let address = machine.address.map(|address| address.to_string());
-        let facts = address.map(|address| ("address".to_owned(), address)).into_iter().collect();
-        Ok(Done { facts, machine: machine.id, reboot_wanted: false, proven: true })
+        let facts = address
+            .map(|address| ("address".to_owned(), address))
+            .into_iter()
+            .collect();
+        Ok(Done {
+            facts,
+            machine: machine.id,
+            reboot_wanted: false,
+            proven: true,
+        })
     }
 }

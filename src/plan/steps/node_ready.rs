@@ -21,13 +21,19 @@ pub fn step(build: &Build) -> GuestStep {
         purpose: "a node that is not Ready runs no pods".to_owned(),
         phase: "verify",
         inputs: inputs([]),
-        limits: Limits { deadline: timeouts.ready, ..limits(timeouts, Duration::from_secs(60)) },
+        limits: Limits {
+            deadline: timeouts.ready,
+            ..limits(timeouts, Duration::from_secs(60))
+        },
         os: build.node.os,
         text: None,
         effects: vec![
             Effect::Needs {
                 condition: Condition::Joined,
-                message: format!("Error from server (NotFound): nodes \"{}\" not found", build.node.name),
+                message: format!(
+                    "Error from server (NotFound): nodes \"{}\" not found",
+                    build.node.name
+                ),
             },
             Effect::NodeReady,
         ],

@@ -73,7 +73,11 @@ impl Step for PowerStep {
             Action::Halt => matches!(power, Power::Off | Power::Absent),
             Action::Destroy => power == Power::Absent,
         };
-        Ok(if there { Probe::InPlace } else { Probe::Missing("it is still there".to_owned()) })
+        Ok(if there {
+            Probe::InPlace
+        } else {
+            Probe::Missing("it is still there".to_owned())
+        })
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {
@@ -93,8 +97,14 @@ impl Step for PowerStep {
             ));
         }
         if self.action == Action::Destroy {
-            let (lane, what, name) = (cx.lane.clone(), MACHINE.to_owned(), self.unique_name.clone());
-            cx.recorder.record(Body::Removed { lane, what, name }).await?;
+            let (lane, what, name) = (
+                cx.lane.clone(),
+                MACHINE.to_owned(),
+                self.unique_name.clone(),
+            );
+            cx.recorder
+                .record(Body::Removed { lane, what, name })
+                .await?;
         }
         Ok(())
     }

@@ -21,6 +21,9 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         limits: limits(&build.config.timeouts, Duration::from_secs(2)),
         os: Os::Linux,
         text: Some(crate::render::linux::swap()?),
-        effects: vec![Effect::Setting { key: "swap".to_owned(), value: "off".to_owned() }],
+        effects: vec![Effect::Setting {
+            key: "swap".to_owned(),
+            value: "off".to_owned(),
+        }],
     })
 }

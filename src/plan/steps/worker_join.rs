@@ -21,7 +21,10 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
         purpose: "the node is not part of the cluster yet".to_owned(),
         phase: "cluster",
         inputs: inputs([("address", build.node.address.to_string())]),
-        limits: Limits { deadline: config.timeouts.ready, ..short },
+        limits: Limits {
+            deadline: config.timeouts.ready,
+            ..short
+        },
         os: build.node.os,
         text: None,
         effects: vec![
@@ -29,7 +32,9 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
                 condition: Condition::Running(config.container_runtime.name.clone()),
                 message: "[ERROR CRI]: container runtime is not running".to_owned(),
             },
-            Effect::Join { address: build.node.address.to_string() },
+            Effect::Join {
+                address: build.node.address.to_string(),
+            },
             Effect::Running("kubelet".to_owned()),
         ],
     };
@@ -44,5 +49,9 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
         text: None,
         effects: vec![Effect::JoinToken],
     };
-    Join { script, token, control_plane: control_plane.clone() }
+    Join {
+        script,
+        token,
+        control_plane: control_plane.clone(),
+    }
 }

@@ -1,0 +1,168 @@
+//! Killed at any instant, the next `up` finishes the work and repeats at most what was running.
+//!
+//! The engine runs the shipping plan on the simulator. A crash is a drop of the whole engine: at a
+//! chosen byte of the journal, or at a chosen moment. The simulated world, like a real one, lives on.
+//! However often that happens, the world must end as it does in a run that nothing disturbs.
+
+mod common;
+#[path = "crash/world.rs"]
+mod world;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use wdev::engine::state::{State, Status};
+use wdev::event::{Body, Event};
+use wdev::provider::sim::RandomFaults;
+
+use self::world::{Crash, Sandbox, share_out};
+
+/// The smallest sandbox with every kind of step: a control plane and two workers.
+fn sandbox(seed: u64) -> Sandbox {
+    Sandbox::new(2, seed, None)
+}
+
+/// The essence of the world that an undisturbed run leaves, and the events of that run.
+fn undisturbed(seed: u64) -> (String, Vec<Event>) {
+    let sandbox = sandbox(seed);
+    assert!(
+        sandbox.run(Crash::Never).is_done(),
+        "a clean run must end well"
+    );
+    (sandbox.essence(), sandbox.events())
+}
+
+/// Runs until it is done; `after` says what is known of the first, crashed run.
+fn resume(sandbox: &Sandbox, after: &str) {
+    for _ in 0..4 {
+        let end = sandbox.run(Crash::Never);
+        if end.is_done() {
+            return;
+        }
+    }
+    panic!(
+        "{after}: still not done after four more runs: {:?}",
+        sandbox.last_failure()
+    );
+}
+
+/// The scripts that a crashed run may have to repeat: those of steps that it had begun and not ended.
+fn begun(events: &[Event]) -> BTreeSet<(String, String)> {
+    let state = State::from_events(events);
+    let begun = state
+        .steps
+        .iter()
+        .filter(|(_, record)| record.status == Status::Started);
+    begun
+        .map(|(key, _)| (key.lane.to_string(), key.step.to_string()))
+        .collect()
+}
+
+/// Crashes once, resumes, and holds the result against the undisturbed world.
+fn crash_and_compare(seed: u64, crash: Crash, clean: &str, what: &str) {
+    let sandbox = sandbox(seed);
+    let end = sandbox.run(crash);
+    assert!(end.is_crash(), "{what}: the crash must come before the end");
+    let begun = begun(&sandbox.events());
+    resume(&sandbox, what);
+    assert_eq!(
+        sandbox.essence(),
+        clean,
+        "{what}: another world than after a clean run"
+    );
+    for completion in sandbox.completions() {
+        let step = (completion.node.to_string(), completion.script.clone());
+        // Every join has a token of its own, so its script is meant to run again.
+        if completion.times > 1 && completion.script != "join-token" {
+            assert!(
+                begun.contains(&step),
+                "{what}: `{}` of `{}` was repeated, though it was not running",
+                step.1,
+                step.0
+            );
+        }
+    }
+}
+
+#[test]
+fn a_crash_before_in_the_middle_of_and_after_every_journal_record() {
+    let seed = 1;
+    let (clean, events) = undisturbed(seed);
+    let records = events.len();
+    assert!(records > 60, "only {records} records: is the plan empty?");
+    let crashes: Vec<Crash> = (0..records)
+        .flat_map(|record| {
+            [
+                Crash::Before(record),
+                Crash::In(record, 0.5),
+                Crash::In(record, 0.99),
+                Crash::After(record),
+            ]
+        })
+        // The record that ends the run is written when everything is done: there is no crash after it.
+        .filter(|crash| *crash != Crash::After(records - 1))
+        .collect();
+    println!("{} crashes over {records} records", crashes.len());
+    share_out(crashes, |crash| {
+        crash_and_compare(seed, crash, &clean, &format!("{crash:?}"))
+    });
+}
+
+#[test]
+fn a_crash_in_the_middle_of_every_step() {
+    let seed = 2;
+    let (clean, events) = undisturbed(seed);
+    let moments: Vec<(String, Duration)> = world::middles(&events);
+    let steps = events
+        .iter()
+        .filter(|event| matches!(event.body, Body::StepFinished { .. }))
+        .count();
+    assert_eq!(moments.len(), steps, "every step has a middle");
+    println!("{} steps", moments.len());
+    share_out(moments, |(step, moment)| {
+        crash_and_compare(
+            seed,
+            Crash::At(moment),
+            &clean,
+            &format!("in the middle of {step}"),
+        );
+    });
+}
+
+#[test]
+fn random_faults_and_crashes_end_in_the_same_world() {
+    let (clean, _) = undisturbed(0);
+    let seeds: u64 = std::env::var("WDEV_TEST_SEEDS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(2_000);
+    let first: u64 = std::env::var("WDEV_TEST_FIRST_SEED")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1);
+    let began = std::time::Instant::now();
+    share_out((first..first + seeds).collect(), |seed| {
+        // Each step has three attempts: two faults each are within the retry limits.
+        let faults = RandomFaults {
+            per_script_limit: 2,
+            rate_percent: 12,
+        };
+        let sandbox = Sandbox::new(2, seed, Some(faults));
+        let moment = Duration::from_millis(world::draw(seed) % 400_000);
+        sandbox.run(Crash::At(moment));
+        resume(
+            &sandbox,
+            &format!("seed {seed}; WDEV_TEST_FIRST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it"),
+        );
+        assert_eq!(
+            sandbox.essence(),
+            clean,
+            "seed {seed}: another world than after a clean run; \
+             WDEV_TEST_FIRST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it"
+        );
+    });
+    println!(
+        "{seeds} seeds from {first} in {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+}
