@@ -4,10 +4,10 @@
 use std::net::Ipv4Addr;
 
 use super::diagnostic::{Diagnostic, Severity, Sink};
-use super::keys::{ROOT, Shape};
 use super::layer::merge;
 use super::source::Place;
 use super::suggest::nearest;
+use super::table::TOP;
 use super::yaml::{Entry, Node, NodeKind};
 
 /// A flat key and the dotted path that it is now. `workers` stands for the first worker.
@@ -79,7 +79,7 @@ pub(crate) fn convert(root: Node, sink: &mut Sink) -> Node {
         }
     }
     // What is written in the new form stays as it is; the flat keys fill in around it.
-    out = merge(made, out, &Shape::Map(ROOT));
+    out = merge(made, out, &TOP);
     out
 }
 

@@ -4,6 +4,7 @@
 //! the one list of keys ([`keys`], [`walk`]); what nobody wrote is derived ([`derive`]); then what must
 //! hold between values is checked ([`check`]). Every mistake is collected on the way.
 
+mod amount;
 mod build;
 mod check;
 mod derive;
@@ -13,14 +14,20 @@ mod item;
 mod keys;
 mod layer;
 mod legacy;
+mod migrate;
 pub mod model;
 mod ranges;
+mod reference;
 mod render;
 mod scalar;
+mod schema;
 mod secret;
+mod show;
 mod source;
 mod suggest;
+mod table;
 mod text;
+mod version;
 mod walk;
 mod yaml;
 
@@ -28,14 +35,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use self::diagnostic::{Diagnostic, Problems, Severity};
+pub use self::migrate::migrate;
 pub use self::model::Config;
+pub use self::reference::reference;
+pub use self::schema::schema;
 pub use self::secret::redact_url;
+pub use self::show::{show_json, show_yaml};
 pub use self::source::Origin;
 
 use self::diagnostic::Sink;
 use self::item::Item;
-use self::keys::{ROOT, Shape};
 use self::source::Place;
+use self::table::TOP;
 use self::yaml::{Node, NodeKind};
 
 /// What to read a configuration from. An empty request in a folder without `variables.yml` gives
@@ -99,15 +110,15 @@ pub fn load(request: &Request) -> Result<Loaded, Problems> {
         match read {
             Some(node) if is_map(&node, &mut sink) => {
                 let node = legacy::convert(node, &mut sink);
-                merged = layer::merge(merged, node, &Shape::Map(ROOT));
+                merged = layer::merge(merged, node, &TOP);
             }
             _ => whole = false,
         }
     }
     let variables = layer::environment(request, &mut sink);
-    merged = layer::merge(merged, variables, &Shape::Map(ROOT));
+    merged = layer::merge(merged, variables, &TOP);
     let flags = layer::flags(request, &mut sink);
-    merged = layer::merge(merged, flags, &Shape::Map(ROOT));
+    merged = layer::merge(merged, flags, &TOP);
 
     let mut walker = walk::Walker {
         start: &start,

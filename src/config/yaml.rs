@@ -285,16 +285,26 @@ impl<'a> Builder<'a> {
     }
 
     fn syntax(&self, error: &ScanError) -> Diagnostic {
-        let place = Place::File(self.source.clone(), marked(error.marker(), 1));
-        let diagnostic = |message: &str| Diagnostic::error(message).at(&place);
+        let mut span = marked(error.marker(), 1);
+        let message = match error.kind() {
+            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation => {
+                // The parser has gone past it: point at the tab itself.
+                let mut line = self.source.line_at(span.at).chars().take(span.col);
+                if let Some(tab) = line.position(|c| c == '\t') {
+                    span.col = tab + 1;
+                }
+                "a tab is used for indentation, which YAML does not allow".to_owned()
+            }
+            ErrorKind::UnknownAnchor => "no anchor with this name stands before it".to_owned(),
+            kind => format!("this is not valid YAML: {kind}"),
+        };
+        let diagnostic = Diagnostic::error(message).at(&Place::File(self.source.clone(), span));
         match error.kind() {
             ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation => {
-                diagnostic("a tab is used for indentation, which YAML does not allow")
-                    .note("use spaces; most editors can convert them")
+                diagnostic.note("use spaces; most editors can convert them")
             }
-            ErrorKind::UnknownAnchor => diagnostic("no anchor with this name stands before it")
-                .note("text that starts with `*` needs quotes"),
-            kind => Diagnostic::error(format!("this is not valid YAML: {kind}")).at(&place),
+            ErrorKind::UnknownAnchor => diagnostic.note("text that starts with `*` needs quotes"),
+            _ => diagnostic,
         }
     }
 }
