@@ -1,5 +1,6 @@
 //! Amounts of memory and lengths of time.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::scalar::{Checked, Complaint, digits};
@@ -45,6 +46,9 @@ pub(crate) fn memory(text: &str) -> Checked<u64> {
     }
 }
 
+/// Seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+
 /// From one second to a week.
 pub(crate) fn duration(text: &str) -> Checked<Duration> {
     let allowed = "a time with its unit, from `1s` to `7d`, as in `90s`, `15m` or `1h30m`";
@@ -63,18 +67,19 @@ pub(crate) fn duration(text: &str) -> Checked<Duration> {
         }));
     }
     let days = text.strip_suffix('d').and_then(digits);
-    let read = match days {
-        Some(days) => Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
-        None => {
-            let signed: jiff::SignedDuration =
-                text.parse().map_err(|_| wrong("it cannot be read"))?;
-            Duration::try_from(signed).map_err(|_| wrong("it is negative"))?
-        }
+    let read = if let Some(days) = days {
+        Duration::from_secs(days.saturating_mul(DAY))
+    } else {
+        let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong("it cannot be read"))?;
+        Duration::try_from(signed).map_err(|_| wrong("it is negative"))?
     };
     if read < Duration::from_secs(1) {
         return Err(wrong("it is too short"));
     }
-    if read > Duration::from_secs(7 * 24 * 60 * 60) {
+    if read.subsec_nanos() > 0 {
+        return Err(wrong("it is not a whole number of seconds"));
+    }
+    if read > Duration::from_secs(7 * DAY) {
         return Err(wrong("it is too long"));
     }
     Ok(read)
@@ -90,11 +95,8 @@ pub(crate) fn shown_duration(duration: Duration) -> String {
         ("s", seconds % 60),
     ] {
         if amount > 0 {
-            out.push_str(&format!("{amount}{unit}"));
+            let _ = write!(out, "{amount}{unit}");
         }
-    }
-    if duration.subsec_nanos() > 0 {
-        out.push_str(&format!("{}ns", duration.subsec_nanos()));
     }
     out
 }
@@ -145,7 +147,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["15", "-5m", "0s", "8d", "soon", "", "1ms"] {
+        for text in ["15", "-5m", "0s", "8d", "soon", "", "1ms", "1.5s"] {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_reads_back() {
-        for text in ["1s", "1h30m", "61m", "1.5s", "2h1s"] {
+        for text in ["1s", "1h30m", "61m", "1.5h", "2h1s", "7d"] {
             let read = duration(text).unwrap();
             assert_eq!(duration(&shown_duration(read)).ok(), Some(read), "{text}");
         }

@@ -164,7 +164,7 @@ fn find<'a>(root: &'a Node, new: &str) -> Option<&'a Place> {
 
 /// `node` at a dotted path; below `workers` in the first item of a list.
 fn nest(path: &str, node: Node, key: &Place) -> Node {
-    let built = path.rsplit('.').fold(node, |inner, name| {
+    path.rsplit('.').fold(node, |inner, name| {
         let place = inner.place.clone();
         let inner = if name == "workers" {
             Node::new(NodeKind::List(vec![inner]), place.clone())
@@ -177,8 +177,7 @@ fn nest(path: &str, node: Node, key: &Place) -> Node {
             node: inner,
         };
         Node::new(NodeKind::Map(vec![entry]), place)
-    });
-    built
+    })
 }
 
 /// Merges two trees made of flat keys: here the one worker of both is the same.

@@ -32,8 +32,11 @@ pub fn migrate(path: &Path) -> Result<String, Problems> {
     }
     let edited = edit(&source.text, &root, &wanted).filter(|text| means(text, &wanted));
     Ok(edited.unwrap_or_else(|| {
-        let mut out =
-            "# wdev config migrate: the comments of the old file could not be kept.\n".to_owned();
+        let mut out = if source.text.contains('#') {
+            "# wdev config migrate: the comments of the old file could not be kept.\n".to_owned()
+        } else {
+            String::new()
+        };
         write_map(&mut out, &wanted, 0);
         out
     }))

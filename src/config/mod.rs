@@ -51,7 +51,7 @@ use self::yaml::{Node, NodeKind};
 
 /// What to read a configuration from. An empty request in a folder without `variables.yml` gives
 /// every default.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Request {
     /// `--config`: this file and nothing else.
     pub file: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Request {
 }
 
 /// A configuration that was read.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Loaded {
     /// The values.
     pub config: Config,
@@ -83,6 +83,26 @@ pub struct Loaded {
     /// What is probably not wanted.
     pub warnings: Vec<Diagnostic>,
     effective: Item,
+}
+
+// Values may hold passwords: debug output names only what cannot.
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("config", &self.config)
+            .field("dir", &self.dir)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("file", &self.file)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads a configuration: `variables.yml`, `variables.local.yml` over it, `WDEV_*` over that, flags on

@@ -41,7 +41,7 @@ fn section(out: &mut String, title: &str, keys: &'static [Key], prefix: &str) {
         let path = join(prefix, key.name);
         match &key.shape {
             Shape::Map(inner) | Shape::Named(inner) => {
-                section(out, &format!("`{path}`"), inner, &path)
+                section(out, &format!("`{path}`"), inner, &path);
             }
             Shape::List(Shape::Map(inner)) => {
                 section(

@@ -8,7 +8,7 @@ use crate::names::LaneName;
 
 /// The longest sandbox name: it is part of machine names, which some hypervisors cut.
 pub(crate) const SANDBOX_MAX: usize = 30;
-/// The longest Windows computer name (NetBIOS).
+/// The longest Windows computer name (`NetBIOS`).
 /// <https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou>
 pub(crate) const WINDOWS_MAX: usize = 15;
 /// The longest DNS label, RFC 1123.

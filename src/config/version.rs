@@ -17,8 +17,8 @@ fn is_exact(text: &str, build: bool) -> bool {
             !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
         })
     };
-    let (rest, built) = match text.split_once('+') {
-        Some((rest, built)) => (rest, build && dotted(built)),
+    let (rest, good_build) = match text.split_once('+') {
+        Some((rest, after)) => (rest, build && dotted(after)),
         None => (text, true),
     };
     let (numbers, pre) = match rest.split_once('-') {
@@ -26,7 +26,7 @@ fn is_exact(text: &str, build: bool) -> bool {
         None => (rest, true),
     };
     let parts: Vec<&str> = numbers.split('.').collect();
-    built && pre && parts.len() == 3 && parts.iter().all(|part| is_number(part))
+    good_build && pre && parts.len() == 3 && parts.iter().all(|part| is_number(part))
 }
 
 fn is_minor(text: &str) -> bool {

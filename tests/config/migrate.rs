@@ -122,7 +122,7 @@ fn a_file_in_the_new_form_comes_back_as_it_is() {
 fn forms_that_cannot_be_edited_by_line_are_written_anew_and_say_so() {
     for text in [
         "{kubernetes_version: 1.30, cni: calico}  # c\n",
-        "kubernetes_version: &v 1.30\nkubernetes: {extra_args: {kubelet: {x: *v}}}\n",
+        "kubernetes_version: &v 1.30 # c\npod_cidr: 10.128.0.0/16\nvagrant: {extra: {cp: *v}}\n",
     ] {
         let new = migrated(text).unwrap();
         assert!(new.starts_with("# wdev config migrate: "), "{new}");

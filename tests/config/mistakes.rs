@@ -40,6 +40,7 @@ hooks:
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_mistake_has_its_place_and_what_was_meant() {
     // The text, line and column, a part of the message, and the suggestion.
     for (text, line, col, message, suggestion) in [
@@ -234,11 +235,9 @@ fn each_mistake_has_its_place_and_what_was_meant() {
         let at = (all[0].line, all[0].col);
         let problem = &all[0];
         assert!(problem.message.contains(message), "{text:?}: {all:#?}");
-        if !text.contains("version: 1.30\n\t") && !message.contains("not valid YAML") {
-            assert_eq!(all.len(), 1, "{text:?}: {all:#?}");
-        }
+        assert_eq!(all.len(), 1, "{text:?}: {all:#?}");
         assert_eq!(at, (Some(line), Some(col)), "{text:?}: {problem:#?}");
-        if !text.contains("<<") || suggestion.is_some() {
+        {
             assert_eq!(
                 problem.suggestion.as_deref(),
                 suggestion,

@@ -82,7 +82,7 @@ fn addresses_that_no_node_can_have() {
     ] {
         let problem = mistake(&format!("workers: [{{address: {address}}}]"));
         assert!(problem.message.contains(why), "{problem}");
-        assert_eq!(problem.col, Some(20));
+        assert_eq!(problem.col, Some(21));
     }
     let twice =
         mistake("control_plane: {address: 192.168.56.20}\nworkers: [{address: 192.168.56.20}]");

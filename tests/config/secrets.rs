@@ -22,6 +22,7 @@ fn what_was_read_is_whole_and_what_is_shown_is_not() {
         show_json(&loaded).to_string(),
         serde_json::to_string(&loaded.config).unwrap(),
         format!("{:?}", loaded.config),
+        format!("{loaded:?}"),
     ];
     for text in shown {
         assert!(!text.contains("hunter2"), "{text}");
