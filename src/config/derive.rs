@@ -45,13 +45,11 @@ fn names(root: &mut Item) {
         let Some(name) = worker.at_mut("name").filter(|name| name.is_unset()) else {
             continue;
         };
-        let free = (index + 1..)
-            .map(|n| format!("winw{n}"))
-            .find(|n| !taken.contains(n));
-        if let Some(free) = free {
-            taken.insert(free.clone());
-            set(name, Scalar::Text(free));
+        let mut number = index + 1;
+        while !taken.insert(format!("winw{number}")) {
+            number += 1;
         }
+        set(name, Scalar::Text(format!("winw{number}")));
     }
 }
 

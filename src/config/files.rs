@@ -22,37 +22,37 @@ pub(crate) struct Found {
     pub(crate) local: Option<PathBuf>,
 }
 
-/// Looks for the files: `named`, or what lies in `folder`; and the local override beside it.
-pub(crate) fn find(folder: &Path, named: Option<&Path>, start: &Path, sink: &mut Sink) -> Found {
-    let (main, stem) = match named {
+/// Looks for the files: `file`, or what lies in `folder`; and the local override beside it.
+pub(crate) fn find(folder: &Path, file: Option<&Path>, start: &Path, sink: &mut Sink) -> Found {
+    let (main, stem) = match file {
         Some(file) => {
             let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned());
             (Some(file.to_path_buf()), stem.unwrap_or_default())
         }
         None => (
-            one_of(folder, NAMES.map(str::to_owned), start, sink),
+            one_of(folder, &NAMES.map(str::to_owned), start, sink),
             "variables".to_owned(),
         ),
     };
     let names = [format!("{stem}.local.yml"), format!("{stem}.local.yaml")];
     Found {
         main,
-        local: one_of(folder, names, start, sink),
+        local: one_of(folder, &names, start, sink),
     }
 }
 
 /// The one of two names that is there. Both are one too many.
-fn one_of(folder: &Path, names: [String; 2], start: &Path, sink: &mut Sink) -> Option<PathBuf> {
+fn one_of(folder: &Path, names: &[String; 2], start: &Path, sink: &mut Sink) -> Option<PathBuf> {
     // A broken link is there too: it has to be reported, not passed over.
-    let mut there = names
+    let mut present = names
         .iter()
         .map(|name| folder.join(name))
         .filter(|path| path.symlink_metadata().is_ok());
-    let first = there.next()?;
-    if let Some(second) = there.next() {
-        let (one, other) = (shown(&first, start), shown(&second, start));
+    let first = present.next()?;
+    if let Some(second) = present.next() {
+        let (one, two) = (shown(&first, start), shown(&second, start));
         sink.push(
-            Diagnostic::error(format!("`{one}` and `{other}` are both there"))
+            Diagnostic::error(format!("`{one}` and `{two}` are both there"))
                 .note("keep one of them, or name one with `--config`"),
         );
         return None;

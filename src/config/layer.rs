@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::Request;
 use super::diagnostic::{Diagnostic, Severity, Sink};
-use super::keys::{self, ROOT, Shape, dotted, variable};
+use super::keys::{self, Shape, dotted, variable};
 use super::source::{Place, Source, Span};
 use super::suggest::nearest;
+use super::table::TOP;
 use super::yaml::{self, Entry, Node, NodeKind};
 
 /// Lays `over` on `under`. Maps are merged key by key; everything else, lists too, is replaced. A
@@ -115,7 +116,7 @@ pub(crate) fn environment(request: &Request, sink: &mut Sink) -> Node {
             Some(_) if text.is_empty() => {}
             Some((_, path, shape)) => {
                 if let Some(node) = from_text(text, shape, &place, sink) {
-                    root = merge(root, nest(path, node), &Shape::Map(ROOT));
+                    root = merge(root, nest(path, node), &TOP);
                 }
             }
             None => {
@@ -140,7 +141,7 @@ pub(crate) fn flags(request: &Request, sink: &mut Sink) -> Node {
         let place = Place::Flag(Arc::from(flag.as_str()), Arc::from(text.as_str()));
         if let Some((_, shape)) = known.iter().find(|(known, _)| known == path) {
             if let Some(node) = from_text(text, shape, &place, sink) {
-                root = merge(root, nest(path, node), &Shape::Map(ROOT));
+                root = merge(root, nest(path, node), &TOP);
             }
         } else {
             let near = nearest(path, known.iter().map(|(known, _)| known.as_str()));

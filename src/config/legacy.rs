@@ -4,10 +4,10 @@
 use std::net::Ipv4Addr;
 
 use super::diagnostic::{Diagnostic, Severity, Sink};
-use super::keys::{ROOT, Shape};
 use super::layer::merge;
 use super::source::Place;
 use super::suggest::nearest;
+use super::table::TOP;
 use super::yaml::{Entry, Node, NodeKind};
 
 /// A flat key and the dotted path that it is now. `workers` stands for the first worker.
@@ -79,7 +79,7 @@ pub(crate) fn convert(root: Node, sink: &mut Sink) -> Node {
         }
     }
     // What is written in the new form stays as it is; the flat keys fill in around it.
-    out = merge(made, out, &Shape::Map(ROOT));
+    out = merge(made, out, &TOP);
     out
 }
 
@@ -164,7 +164,7 @@ fn find<'a>(root: &'a Node, new: &str) -> Option<&'a Place> {
 
 /// `node` at a dotted path; below `workers` in the first item of a list.
 fn nest(path: &str, node: Node, key: &Place) -> Node {
-    let built = path.rsplit('.').fold(node, |inner, name| {
+    path.rsplit('.').fold(node, |inner, name| {
         let place = inner.place.clone();
         let inner = if name == "workers" {
             Node::new(NodeKind::List(vec![inner]), place.clone())
@@ -177,8 +177,7 @@ fn nest(path: &str, node: Node, key: &Place) -> Node {
             node: inner,
         };
         Node::new(NodeKind::Map(vec![entry]), place)
-    });
-    built
+    })
 }
 
 /// Merges two trees made of flat keys: here the one worker of both is the same.

@@ -4,6 +4,7 @@
 //! the one list of keys ([`keys`], [`walk`]); what nobody wrote is derived ([`derive`]); then what must
 //! hold between values is checked ([`check`]). Every mistake is collected on the way.
 
+mod amount;
 mod build;
 mod check;
 mod derive;
@@ -13,14 +14,20 @@ mod item;
 mod keys;
 mod layer;
 mod legacy;
+mod migrate;
 pub mod model;
 mod ranges;
+mod reference;
 mod render;
 mod scalar;
+mod schema;
 mod secret;
+mod show;
 mod source;
 mod suggest;
+mod table;
 mod text;
+mod version;
 mod walk;
 mod yaml;
 
@@ -28,19 +35,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use self::diagnostic::{Diagnostic, Problems, Severity};
+pub use self::migrate::migrate;
 pub use self::model::Config;
+pub use self::reference::reference;
+pub use self::schema::schema;
 pub use self::secret::redact_url;
+pub use self::show::{show_json, show_yaml};
 pub use self::source::Origin;
 
 use self::diagnostic::Sink;
 use self::item::Item;
-use self::keys::{ROOT, Shape};
 use self::source::Place;
+use self::table::TOP;
 use self::yaml::{Node, NodeKind};
 
 /// What to read a configuration from. An empty request in a folder without `variables.yml` gives
 /// every default.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Request {
     /// `--config`: this file and nothing else.
     pub file: Option<PathBuf>,
@@ -57,7 +68,7 @@ pub struct Request {
 }
 
 /// A configuration that was read.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Loaded {
     /// The values.
     pub config: Config,
@@ -72,6 +83,26 @@ pub struct Loaded {
     /// What is probably not wanted.
     pub warnings: Vec<Diagnostic>,
     effective: Item,
+}
+
+// Values may hold passwords: debug output names only what cannot.
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("config", &self.config)
+            .field("dir", &self.dir)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("file", &self.file)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads a configuration: `variables.yml`, `variables.local.yml` over it, `WDEV_*` over that, flags on
@@ -99,15 +130,15 @@ pub fn load(request: &Request) -> Result<Loaded, Problems> {
         match read {
             Some(node) if is_map(&node, &mut sink) => {
                 let node = legacy::convert(node, &mut sink);
-                merged = layer::merge(merged, node, &Shape::Map(ROOT));
+                merged = layer::merge(merged, node, &TOP);
             }
             _ => whole = false,
         }
     }
     let variables = layer::environment(request, &mut sink);
-    merged = layer::merge(merged, variables, &Shape::Map(ROOT));
+    merged = layer::merge(merged, variables, &TOP);
     let flags = layer::flags(request, &mut sink);
-    merged = layer::merge(merged, flags, &Shape::Map(ROOT));
+    merged = layer::merge(merged, flags, &TOP);
 
     let mut walker = walk::Walker {
         start: &start,

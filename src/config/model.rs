@@ -205,7 +205,7 @@ pub enum CniName {
 pub enum KubeProxy {
     /// As a Windows service.
     Service,
-    /// In a HostProcess container.
+    /// In a `HostProcess` container.
     Hostprocess,
     /// Not at all.
     None,

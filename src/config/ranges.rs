@@ -73,11 +73,10 @@ fn overlaps(ranges: &[(&str, Option<(Ipv4Net, &Place)>)], sink: &mut Sink) {
             } else {
                 (*first, *second, other)
             };
-            sink.push(
-                Diagnostic::error(message)
-                    .at(here)
-                    .note(format!("`network.{far}` is from {}", there.origin())),
-            );
+            sink.push(Diagnostic::error(message).at(here).note(match there {
+                Place::Default => format!("`network.{far}` is the default"),
+                there => format!("`network.{far}` is from {}", there.origin()),
+            }));
         }
     }
 }

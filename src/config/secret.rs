@@ -38,24 +38,26 @@ pub(crate) fn mask_line(line: &str) -> String {
     let Some(at) = line.rfind('@') else {
         return line.to_owned();
     };
-    let Some(head) = line.get(..at) else {
+    let Some(front) = line.get(..at) else {
         return line.to_owned();
     };
-    let tail = line.get(at..).unwrap_or_default();
-    let start = match head.find("://") {
-        Some(scheme) => match head.get(scheme + 3..).and_then(|rest| rest.find(':')) {
-            Some(colon) => scheme + 3 + colon + 1,
-            None => scheme + 3,
-        },
-        None => match head.rfind(':') {
-            Some(colon) => colon + 1,
+    let rest = line.get(at..).unwrap_or_default();
+    let start = if let Some(scheme) = front.find("://") {
+        let user = front.get(scheme + 3..).unwrap_or_default();
+        scheme + 3 + user.find(':').map_or(0, |colon| colon + 1)
+    } else {
+        // The colon behind a key has a blank after it.
+        let mut colons = front.match_indices(':').map(|(i, _)| i + 1);
+        let inner = colons.find(|i| front.get(*i..).is_some_and(|r| !r.starts_with(' ')));
+        match inner.or_else(|| front.rfind(':').map(|colon| colon + 1)) {
+            Some(start) => start,
             None => return line.to_owned(),
-        },
+        }
     };
-    let kept = head.get(..start).unwrap_or_default();
-    let hidden = head.get(start..).unwrap_or_default();
-    let stars = "*".repeat(hidden.chars().count());
-    format!("{kept}{stars}{tail}")
+    let kept = front.get(..start).unwrap_or_default();
+    let secret = front.get(start..).unwrap_or_default();
+    let stars = "*".repeat(secret.chars().count());
+    format!("{kept}{stars}{rest}")
 }
 
 #[cfg(test)]
@@ -79,12 +81,13 @@ mod tests {
         for line in [
             "  http: http://me:secret@proxy:3128",
             "http: me:secret@proxy",
+            "http: 'me:sec:secret@proxy'",
             "a: http://secret@proxy",
         ] {
-            let masked = mask_line(line);
-            assert!(!masked.contains("secret"), "{masked}");
-            assert_eq!(masked.chars().count(), line.chars().count());
-            assert!(masked.contains("@proxy"));
+            let hidden = mask_line(line);
+            assert!(!hidden.contains("sec"), "{hidden}");
+            assert_eq!(hidden.chars().count(), line.chars().count());
+            assert!(hidden.contains("@proxy"));
         }
     }
 }

@@ -18,13 +18,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Where the line starts that the byte `at` lies in.
+    pub(crate) fn line_start(&self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        before.rfind(['\n', '\r']).map_or(0, |i| i + 1)
+    }
+
     /// The line that the byte `at` lies in, without its line break.
     pub(crate) fn line_at(&self, at: usize) -> &str {
-        let is_break = |c: char| c == '\n' || c == '\r';
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        let start = before.rfind(is_break).map_or(0, |i| i + 1);
-        let rest = self.text.get(start..).unwrap_or_default();
-        rest.split(is_break).next().unwrap_or_default()
+        let rest = self.text.get(self.line_start(at)..).unwrap_or_default();
+        rest.split(['\n', '\r']).next().unwrap_or_default()
     }
 }
 

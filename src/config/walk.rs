@@ -5,11 +5,12 @@ use std::path::Path;
 
 use super::diagnostic::{Diagnostic, Sink};
 use super::item::{Item, Value};
-use super::keys::{self, Fallback, Key, KeyRule, ROOT, Rule, Shape, join};
+use super::keys::{self, Fallback, Key, KeyRule, Rule, Shape, join};
 use super::legacy;
 use super::scalar::{Folders, Scalar, read};
 use super::source::Place;
 use super::suggest::nearest;
+use super::table::ROOT;
 use super::text::is_label_key;
 use super::yaml::{Node, NodeKind};
 

@@ -3,6 +3,7 @@
 //! and could not tell `1.30` from `"1.30"`).
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{
@@ -284,19 +285,62 @@ impl<'a> Builder<'a> {
         Place::File(self.source.clone(), marked(&span.start, len))
     }
 
-    fn syntax(&self, error: &ScanError) -> Diagnostic {
-        let place = Place::File(self.source.clone(), marked(error.marker(), 1));
-        let diagnostic = |message: &str| Diagnostic::error(message).at(&place);
-        match error.kind() {
-            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation => {
-                diagnostic("a tab is used for indentation, which YAML does not allow")
-                    .note("use spaces; most editors can convert them")
+    /// The first tab that starts a line, from the line of `span` on.
+    fn tab_near(&self, span: Span) -> Option<Span> {
+        let mut at = self.source.line_start(span.at);
+        for (index, line) in self
+            .source
+            .text
+            .get(at..)?
+            .split_inclusive('\n')
+            .enumerate()
+        {
+            let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+            if let Some(tab) = line.get(..blank)?.find('\t') {
+                return Some(Span {
+                    line: span.line + index,
+                    col: tab + 1,
+                    len: 1,
+                    at: at + tab,
+                });
             }
-            ErrorKind::UnknownAnchor => diagnostic("no anchor with this name stands before it")
-                .note("text that starts with `*` needs quotes"),
-            kind => Diagnostic::error(format!("this is not valid YAML: {kind}")).at(&place),
+            at += line.len();
+        }
+        None
+    }
+
+    fn syntax(&self, error: &ScanError) -> Diagnostic {
+        let mut span = marked(error.marker(), 1);
+        let message = match error.kind() {
+            kind if is_tab(kind) => {
+                // The parser may stand behind the tab, or at the start of the value before it.
+                if let Some(tab) = self.tab_near(span) {
+                    span = tab;
+                }
+                "a tab is used for indentation, which YAML does not allow".to_owned()
+            }
+            ErrorKind::UnknownAnchor => "no anchor with this name stands before it".to_owned(),
+            kind => format!("this is not valid YAML: {kind}"),
+        };
+        let diagnostic = Diagnostic::error(message).at(&Place::File(self.source.clone(), span));
+        match error.kind() {
+            kind if is_tab(kind) => diagnostic.note("use spaces; most editors can convert them"),
+            ErrorKind::UnknownAnchor => diagnostic.note("text that starts with `*` needs quotes"),
+            _ => diagnostic,
         }
     }
+}
+
+/// Whether the parser stumbled over a tab where blanks belong.
+fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabInPlainScalar
+            | ErrorKind::TabAtBlockScalarStart
+    )
 }
 
 fn marked(mark: &Marker, len: usize) -> Span {
@@ -308,8 +352,21 @@ fn marked(mark: &Marker, len: usize) -> Span {
     }
 }
 
+/// Whether `text` starts with a digit and no reader takes it for a number or a date: an address, a range,
+/// an amount with its unit.
+fn is_plain_number(text: &str) -> bool {
+    let amount = || {
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        unit.len() < text.len() && matches!(unit, "MiB" | "GiB" | "m" | "s" | "h")
+    };
+    text.parse::<std::net::Ipv4Addr>().is_ok() || text.parse::<ipnet::Ipv4Net>().is_ok() || amount()
+}
+
 /// `text` as a YAML scalar on one line that reads back as the same text.
 pub(crate) fn quote(text: &str) -> String {
+    if is_plain_number(text) {
+        return text.to_owned();
+    }
     let safe =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+' | '=');
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
@@ -335,9 +392,11 @@ pub(crate) fn quote(text: &str) -> String {
                 quoted.push(c);
             }
             _ if u32::from(c) < 0x1_0000 => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
             }
-            _ => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+            _ => {
+                let _ = write!(quoted, "\\U{:08x}", u32::from(c));
+            }
         }
     }
     quoted.push('"');

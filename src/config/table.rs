@@ -1,0 +1,415 @@
+//! The list of keys as data: name, shape, default, and a sentence for people.
+
+use super::keys::Fallback::{self, Data, Derived, Required, Unset};
+use super::keys::Shape::{
+    self, Address, AnyAddress, Bool, Choice, Cidr, Components, Duration, Integer, List, Map,
+    Memory, Named, Path, Table,
+};
+use super::keys::{Key, KeyRule, PathRule, Rule};
+use super::model::{Builder, CniName, KubeProxy, PHASES, ProviderName};
+
+const fn key(name: &'static str, shape: Shape, fallback: Fallback, doc: &'static str) -> Key {
+    Key {
+        name,
+        shape,
+        fallback,
+        doc,
+    }
+}
+
+const fn text(name: &'static str, rule: Rule, doc: &'static str) -> Key {
+    key(name, Shape::Text(rule), Unset, doc)
+}
+
+const fn table(name: &'static str, doc: &'static str) -> Key {
+    key(
+        name,
+        Table(KeyRule::Argument, &Shape::Text(Rule::Free)),
+        Unset,
+        doc,
+    )
+}
+
+const FREE: Shape = Shape::Text(Rule::Free);
+
+/// The whole file.
+pub(crate) static TOP: Shape = Map(ROOT);
+
+/// The keys at the top.
+pub(crate) static ROOT: &[Key] = &[
+    key(
+        "version",
+        Integer { min: 1, max: 1 },
+        Fallback::Text("1"),
+        "The version of this file's form.",
+    ),
+    key(
+        "sandbox",
+        Shape::Text(Rule::Sandbox),
+        Fallback::Text("default"),
+        "The sandbox's name: a DNS label of at most 30 characters.",
+    ),
+    key(
+        "provider",
+        Choice("provider", ProviderName::NAMES),
+        Fallback::Text("auto"),
+        "What makes the machines; `auto` takes the first usable one and says which and why.",
+    ),
+    key(
+        "kubernetes",
+        Map(KUBERNETES),
+        Unset,
+        "Versions and builds of Kubernetes.",
+    ),
+    key(
+        "cni",
+        Named(CNI),
+        Unset,
+        "The network plugin: its name alone, or name and version.",
+    ),
+    key(
+        "kube_proxy",
+        Choice("way to run kube-proxy", KubeProxy::NAMES),
+        Fallback::Text("service"),
+        "How kube-proxy runs on Windows nodes: as a service, in a HostProcess container, or not at all.",
+    ),
+    key(
+        "container_runtime",
+        Named(RUNTIME),
+        Unset,
+        "The container runtime of every node: its name alone, or name and version.",
+    ),
+    key(
+        "network",
+        Map(NETWORK),
+        Unset,
+        "Address ranges, DNS and the way out.",
+    ),
+    key(
+        "control_plane",
+        Map(CONTROL_PLANE),
+        Unset,
+        "The one Linux control plane.",
+    ),
+    key(
+        "workers",
+        List(&Map(WORKER)),
+        Derived("one worker"),
+        "The Windows workers, at least one.",
+    ),
+    key(
+        "artifacts",
+        Map(ARTIFACTS),
+        Unset,
+        "Where downloads come from.",
+    ),
+    key(
+        "timeouts",
+        Map(TIMEOUTS),
+        Unset,
+        "How long to wait for what: `90s`, `15m`, `1h30m`.",
+    ),
+    key(
+        "hooks",
+        List(&Map(HOOK)),
+        Unset,
+        "Your own step scripts, each at the end of a phase.",
+    ),
+    key(
+        "vagrant",
+        Map(VAGRANT),
+        Unset,
+        "Additions to the Vagrantfile.",
+    ),
+];
+
+static KUBERNETES: &[Key] = &[
+    key(
+        "version",
+        Shape::Text(Rule::KubernetesVersion),
+        Data("kubernetes.version"),
+        "A release (`1.36`, `1.36.3`), a pre-release, a marker (`stable-1.36`, `ci/latest-1.37`), a CI build (`ci/v1.37.0-alpha.1.12+0123456789abcd`), or `source`.",
+    ),
+    key(
+        "source",
+        Path(PathRule::Folder),
+        Unset,
+        "A Kubernetes checkout. It is only ever read.",
+    ),
+    key(
+        "build",
+        Components,
+        Unset,
+        "The components to build from `source`: a list, `all` or `none`.",
+    ),
+    key(
+        "builder",
+        Choice("builder", Builder::NAMES),
+        Fallback::Text("auto"),
+        "What builds them; `auto` takes Go where it is installed, else Docker.",
+    ),
+    key(
+        "images",
+        List(&Path(PathRule::File)),
+        Unset,
+        "Tar files of control-plane images to load.",
+    ),
+    key(
+        "feature_gates",
+        Table(KeyRule::Gate, &Bool),
+        Unset,
+        "Feature gates for every component.",
+    ),
+    key(
+        "extra_args",
+        Map(EXTRA_ARGS),
+        Unset,
+        "Extra arguments by component, then by flag without dashes.",
+    ),
+];
+
+static EXTRA_ARGS: &[Key] = &[
+    table("api_server", "Flags of kube-apiserver."),
+    table("controller_manager", "Flags of kube-controller-manager."),
+    table("scheduler", "Flags of kube-scheduler."),
+    table("kubelet", "Flags of every kubelet."),
+    table("kube_proxy", "Flags of kube-proxy on Windows nodes."),
+];
+
+static CNI: &[Key] = &[
+    key(
+        "name",
+        Choice("CNI", CniName::NAMES),
+        Fallback::Text("calico"),
+        "Which network plugin; `none` when you bring one.",
+    ),
+    key(
+        "version",
+        Shape::Text(Rule::Version),
+        Derived("the known version of this CNI"),
+        "Its version.",
+    ),
+];
+
+static RUNTIME: &[Key] = &[
+    key(
+        "name",
+        Choice("container runtime", &["containerd"]),
+        Fallback::Text("containerd"),
+        "Which container runtime.",
+    ),
+    key(
+        "version",
+        Shape::Text(Rule::Version),
+        Data("container_runtime.containerd"),
+        "Its version.",
+    ),
+];
+
+static NETWORK: &[Key] = &[
+    key(
+        "nodes",
+        Cidr,
+        Fallback::Text("192.168.56.0/24"),
+        "The subnet that the nodes' addresses lie in; its first address is the host's own.",
+    ),
+    key(
+        "pods",
+        Cidr,
+        Fallback::Text("10.244.0.0/16"),
+        "The pod CIDR; each node gets a /24 of it.",
+    ),
+    key(
+        "services",
+        Cidr,
+        Fallback::Text("10.96.0.0/12"),
+        "The service CIDR.",
+    ),
+    key(
+        "dns",
+        List(&AnyAddress),
+        Unset,
+        "DNS servers for the nodes; the provider's own when empty.",
+    ),
+    key("proxy", Map(PROXY), Unset, "The proxy for the nodes."),
+];
+
+static PROXY: &[Key] = &[
+    text("http", Rule::Proxy, "The URL of the proxy for http."),
+    text("https", Rule::Proxy, "The URL of the proxy for https."),
+    key(
+        "no_proxy",
+        List(&Shape::Text(Rule::NoProxy)),
+        Unset,
+        "Hosts and ranges that are reached directly; the cluster's own ranges are added.",
+    ),
+];
+
+static CONTROL_PLANE: &[Key] = &[
+    key(
+        "name",
+        Shape::Text(Rule::NodeName),
+        Fallback::Text("cp"),
+        "The node's name: a DNS label.",
+    ),
+    BOX,
+    BOX_VERSION,
+    BOX_URL,
+    BOX_CHECKSUM,
+    key(
+        "cpus",
+        Integer { min: 2, max: 512 },
+        Fallback::Text("2"),
+        "Virtual processors; kubeadm wants two.",
+    ),
+    key(
+        "memory",
+        Memory,
+        Fallback::Text("4GiB"),
+        "Memory: MiB, or with a unit as in `4GiB`.",
+    ),
+    ADDRESS,
+    TAINTS,
+];
+
+static WORKER: &[Key] = &[
+    key(
+        "name",
+        Shape::Text(Rule::WindowsName),
+        Derived("the worker's number"),
+        "The node's name: a DNS label of at most 15 characters, as Windows asks for.",
+    ),
+    key(
+        "windows",
+        Choice("Windows Server version", &["2019", "2022", "2025"]),
+        Fallback::Text("2022"),
+        "The Windows Server version.",
+    ),
+    BOX,
+    BOX_VERSION,
+    BOX_URL,
+    BOX_CHECKSUM,
+    key(
+        "cpus",
+        Integer { min: 1, max: 512 },
+        Fallback::Text("2"),
+        "Virtual processors.",
+    ),
+    key(
+        "memory",
+        Memory,
+        Fallback::Text("6GiB"),
+        "Memory: MiB, or with a unit as in `6GiB`.",
+    ),
+    ADDRESS,
+    key(
+        "labels",
+        Table(KeyRule::Label, &Shape::Text(Rule::LabelValue)),
+        Unset,
+        "Labels that the node registers with.",
+    ),
+    TAINTS,
+];
+
+const BOX: Key = text(
+    "box",
+    Rule::Free,
+    "The Vagrant box; the provider's default when empty. For `docker` an image.",
+);
+const BOX_VERSION: Key = text(
+    "box_version",
+    Rule::Free,
+    "The version of the box; the newest one on the host when empty.",
+);
+const BOX_URL: Key = text(
+    "box_url",
+    Rule::BoxUrl,
+    "A URL or a file to take the box from.",
+);
+const BOX_CHECKSUM: Key = text(
+    "box_checksum",
+    Rule::Checksum,
+    "The box file's checksum, as `sha256:` and 64 hexadecimal digits.",
+);
+const ADDRESS: Key = key(
+    "address",
+    Address,
+    Derived("the next free address of network.nodes"),
+    "The node's address in the node subnet.",
+);
+const TAINTS: Key = key(
+    "taints",
+    List(&Shape::Text(Rule::Taint)),
+    Unset,
+    "Taints that the node registers with, each `key=value:Effect`.",
+);
+
+static ARTIFACTS: &[Key] = &[
+    text(
+        "mirror",
+        Rule::Mirror,
+        "A URL that stands for every download site.",
+    ),
+    key(
+        "offline",
+        Bool,
+        Fallback::Text("false"),
+        "Use what is in the cache and nothing else.",
+    ),
+    key(
+        "guest_download",
+        Bool,
+        Fallback::Text("false"),
+        "Let the nodes download by themselves.",
+    ),
+];
+
+static TIMEOUTS: &[Key] = &[
+    key(
+        "boot",
+        Duration,
+        Fallback::Text("15m"),
+        "From the start of a machine until it answers.",
+    ),
+    key(
+        "reboot",
+        Duration,
+        Fallback::Text("10m"),
+        "From a reboot until it is proven.",
+    ),
+    key("step", Duration, Fallback::Text("15m"), "One step."),
+    key(
+        "ready",
+        Duration,
+        Fallback::Text("10m"),
+        "Until a node or the cluster is Ready.",
+    ),
+];
+
+static HOOK: &[Key] = &[
+    key(
+        "node",
+        Shape::Text(Rule::HookNode),
+        Fallback::Text("all"),
+        "A node's name, `control-plane`, `workers` or `all`.",
+    ),
+    key(
+        "phase",
+        Choice("phase", &PHASES),
+        Required,
+        "The phase at whose end it runs.",
+    ),
+    key(
+        "script",
+        Path(PathRule::File),
+        Required,
+        "The script: bash for the control plane, PowerShell for Windows nodes.",
+    ),
+];
+
+static VAGRANT: &[Key] = &[key(
+    "extra",
+    Table(KeyRule::ProviderOrNode, &FREE),
+    Unset,
+    "Ruby text for the Vagrantfile, by provider (variable `p`) or by node (variable `node`).",
+)];

@@ -1,0 +1,362 @@
+//! Every mistake at once, each with its place, what is allowed and what was probably meant.
+
+use wdev::config::{Request, Severity, load};
+use wdev::error::Kind;
+
+use crate::{folder, mistake, mistakes, read, request};
+
+#[test]
+fn many_mistakes_are_shown_at_once() {
+    let text = "\
+kubernetes_verison: 1.30
+cni: cilium
+provider: virtual-box
+sandbox: My_Sandbox
+kubernetes:
+  version: 1.x
+  build: [kubelet, kube_proxy]
+  feature_gates: {A: yes}
+  extra_args: {kubelet: {--v: 4}, kubelett: {}}
+network:
+  pods: 10.244.0.5/16
+workers:
+  - name: windows-worker-one
+    windows: 2016
+    memory: 6 bananas
+    adress: 192.168.56.20
+    taints: [\"os=windows:noschedule\"]
+  - just text
+timeouts: {boot: 15, step: soon}
+hooks:
+  - node: winw9
+    phase: preparation
+";
+    let dir = folder(&[("variables.yml", text)]);
+    let problems = load(&request(&dir)).unwrap_err();
+    insta::assert_snapshot!(problems.render(false));
+    let failure = problems.into_failure();
+    assert_eq!(failure.kind, Kind::Configuration);
+    assert!(failure.message.contains("mistakes"), "{failure}");
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn each_mistake_has_its_place_and_what_was_meant() {
+    // The text, line and column, a part of the message, and the suggestion.
+    for (text, line, col, message, suggestion) in [
+        ("cni: Calico", 1, 6, "unknown CNI", Some("calico")),
+        ("cni: {name: antra}", 1, 13, "unknown CNI", Some("antrea")),
+        ("cni: cilium", 1, 6, "unknown CNI", None),
+        (
+            "podcidr: 10.0.0.0/16",
+            1,
+            1,
+            "unknown key",
+            Some("network.pods"),
+        ),
+        (
+            "kubernetes_verison: 1",
+            1,
+            1,
+            "unknown key",
+            Some("kubernetes.version"),
+        ),
+        (
+            "network:\n  pod: 1",
+            2,
+            3,
+            "unknown key `pod` in `network`",
+            Some("pods"),
+        ),
+        ("memory: 1", 1, 1, "unknown key", None),
+        ("provider: vmware", 1, 11, "unknown provider", None),
+        ("version: 2", 1, 10, "too large", None),
+        (
+            "workers:\n- windows: 2023",
+            2,
+            12,
+            "unknown Windows Server version",
+            Some("2022"),
+        ),
+        ("control_plane: {cpus: 1}", 1, 23, "too small", None),
+        (
+            "control_plane: {cpus: 2.5}",
+            1,
+            23,
+            "not a whole number",
+            None,
+        ),
+        (
+            "control_plane: {cpus: -2}",
+            1,
+            23,
+            "not a whole number",
+            None,
+        ),
+        (
+            "artifacts: {offline: yes}",
+            1,
+            22,
+            "neither true nor false",
+            Some("true"),
+        ),
+        (
+            "control_plane: {address: 10.0.0.300}",
+            1,
+            26,
+            "not an IPv4 address",
+            None,
+        ),
+        (
+            "control_plane: {name: host}",
+            1,
+            23,
+            "no node can be named",
+            None,
+        ),
+        (
+            "workers: [{name: winw1}, {name: winw1}]",
+            1,
+            33,
+            "two nodes have the name",
+            None,
+        ),
+        (
+            "workers: [{name: cp}]",
+            1,
+            18,
+            "two nodes have the name",
+            None,
+        ),
+        ("workers: []", 1, 10, "there is no worker", None),
+        ("workers: 2", 1, 10, "is a single value", None),
+        ("network: [a]", 1, 10, "is a list", None),
+        ("sandbox: {a: b}", 1, 10, "is a map", None),
+        ("network: {dns: [~]}", 1, 17, "is nothing", None),
+        (
+            "kubernetes: {build: all}",
+            1,
+            21,
+            "needs `kubernetes.source`",
+            None,
+        ),
+        (
+            "kubernetes: {version: source}",
+            1,
+            23,
+            "needs `kubernetes.source`",
+            None,
+        ),
+        ("kubernetes: {version: ''}", 1, 23, "is empty", None),
+        (
+            "kubernetes: {source: nowhere}",
+            1,
+            22,
+            "does not exist",
+            None,
+        ),
+        (
+            "kubernetes: {source: variables.yml}",
+            1,
+            22,
+            "is not a folder",
+            None,
+        ),
+        (
+            "cni: {version: latest}",
+            1,
+            16,
+            "not an exact version",
+            None,
+        ),
+        (
+            "cni: {name: none, version: 1.0.0}",
+            1,
+            28,
+            "has no version",
+            None,
+        ),
+        (
+            "vagrant: {extra: {winw2: x}}",
+            1,
+            19,
+            "neither a node nor a provider",
+            Some("winw1"),
+        ),
+        (
+            "workers: [{labels: {'a b': c}}]",
+            1,
+            21,
+            "not a label's key",
+            None,
+        ),
+        (
+            "kubernetes: {extra_args: {kubelet: {--v=4: ''}}}",
+            1,
+            37,
+            "not a flag's name",
+            Some("v"),
+        ),
+        (
+            "workers: [{box_checksum: abc}]",
+            1,
+            26,
+            "not a checksum",
+            None,
+        ),
+        ("cni: calico\ncni: antrea", 2, 1, "there twice", None),
+        (
+            "network: {pods: 10.0.0.0/16, pods: 10.0.0.0/16}",
+            1,
+            30,
+            "there twice",
+            None,
+        ),
+        ("a: 1\n---\nb: 1", 2, 1, "a second document", None),
+        ("cni: !ruby/object calico", 1, 19, "the tag", None),
+        ("<<: {}", 1, 1, "merge keys", None),
+        ("? [a]\n: b", 1, 3, "a key must be plain text", None),
+        ("cni: *x", 1, 6, "no anchor", None),
+        ("kubernetes:\n\tversion: 1.30", 2, 1, "a tab", None),
+        (
+            "kubernetes:\n  version: 1.30\n\tbuilder: go",
+            3,
+            1,
+            "a tab",
+            None,
+        ),
+        ("cni: [calico", 1, 6, "not valid YAML", None),
+        ("cni: 'calico", 1, 6, "not valid YAML", None),
+        ("- a", 1, 1, "the top level is a list", None),
+        ("hello", 1, 1, "the top level is a single value", None),
+        ("control_plane: {box: \"a\\0b\"}", 1, 22, "NUL", None),
+    ] {
+        let all = mistakes(text);
+        let at = (all[0].line, all[0].col);
+        let problem = &all[0];
+        assert!(problem.message.contains(message), "{text:?}: {all:#?}");
+        assert_eq!(all.len(), 1, "{text:?}: {all:#?}");
+        assert_eq!(at, (Some(line), Some(col)), "{text:?}: {problem:#?}");
+        {
+            assert_eq!(
+                problem.suggestion.as_deref(),
+                suggestion,
+                "{text:?}: {problem:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn columns_are_counted_in_characters() {
+    let problem = mistake("vagrant: {extra: {cp: \"日本語 é\"}, extr: 1}\r\n");
+    assert_eq!((problem.line, problem.col), (Some(1), Some(33)));
+    assert_eq!(
+        problem.source_line.as_deref(),
+        Some("vagrant: {extra: {cp: \"日本語 é\"}, extr: 1}")
+    );
+    let shown = wdev::config::Problems(vec![problem]).render(false);
+    let lines: Vec<&str> = shown.lines().collect();
+    // Three wide characters take three columns more.
+    assert_eq!(
+        lines[4].find('^').unwrap(),
+        "  | ".len() + 32 + 3,
+        "{shown}"
+    );
+    let problem = mistake("\u{feff}cni: x");
+    assert_eq!((problem.line, problem.col), (Some(1), Some(6)));
+}
+
+#[test]
+fn memory_that_makes_no_sense() {
+    for text in ["0", "-1", "4096.5", "6 bananas", "''", "64k", "1e3", "[1]"] {
+        let problem = mistake(&format!("control_plane: {{memory: {text}}}"));
+        assert_eq!(problem.col, Some(25), "{text}");
+    }
+}
+
+#[test]
+fn problems_of_both_files_are_shown() {
+    let dir = folder(&[
+        ("variables.yml", "cni: x\n"),
+        ("variables.local.yml", "a: [\n"),
+    ]);
+    let problems = load(&request(&dir)).unwrap_err();
+    let files: Vec<_> = problems.0.iter().map(|p| p.file.clone().unwrap()).collect();
+    assert_eq!(files, ["variables.yml", "variables.local.yml"]);
+}
+
+#[test]
+fn a_flood_of_mistakes_is_cut() {
+    let text: String = (0..5000).map(|n| format!("key{n}: 1\n")).collect();
+    let problems = read(&text).unwrap_err();
+    assert_eq!(problems.0.len(), 5000);
+    let shown = problems.render(false);
+    assert!(shown.lines().count() < 500 && shown.contains("… and 4950 more"));
+}
+
+#[test]
+fn more_memory_than_the_host_has_is_a_warning() {
+    let dir = folder(&[("variables.yml", "workers: [{memory: 12GiB}, {}]\n")]);
+    let warnings = |host: Option<u64>| {
+        load(&Request {
+            host_memory_mib: host,
+            ..request(&dir)
+        })
+        .unwrap()
+        .warnings
+    };
+    assert_eq!(warnings(None), []);
+    assert_eq!(warnings(Some(22 * 1024)), []);
+    let found = warnings(Some(22 * 1024 - 1));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].severity, Severity::Warning);
+    assert_eq!((found[0].line, found[0].col), (Some(1), Some(20)));
+    assert!(found[0].message.contains("22528 MiB"), "{}", found[0]);
+    let dir = folder(&[(
+        "variables.yml",
+        "provider: sim\nworkers: [{memory: 12GiB}]\n",
+    )]);
+    let simulated = load(&Request {
+        host_memory_mib: Some(1),
+        ..request(&dir)
+    })
+    .unwrap();
+    assert_eq!(simulated.warnings, []);
+}
+
+#[test]
+fn colour_only_adds_escapes() {
+    let problems = read("cni: x").unwrap_err();
+    let plain = problems.render(false);
+    assert!(!plain.contains('\u{1b}'));
+    let colored = problems.render(true);
+    assert!(colored.contains('\u{1b}'));
+    assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
+}
+
+#[test]
+fn the_json_form_has_everything() {
+    let json = serde_json::to_value(read("cni: Calico").unwrap_err()).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!([{
+            "severity": "error",
+            "message": "`cni.name`: unknown CNI `Calico`",
+            "file": "variables.yml",
+            "line": 1,
+            "col": 6,
+            "source_line": "cni: Calico",
+            "caret": [6, 6],
+            "allowed": "calico, antrea, flannel, none",
+            "suggestion": "calico",
+        }])
+    );
+}
+
+#[test]
+fn a_value_that_is_wrong_starts_no_follow_up() {
+    // A wrong range or name must not be reported again as an overlap or a missing node.
+    let problem = mistake("network: {nodes: 10.0.0.1/24}\ncontrol_plane: {address: 10.0.0.10}\n");
+    assert!(problem.message.contains("host bits"), "{problem}");
+}
