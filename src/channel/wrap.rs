@@ -45,6 +45,9 @@ pub struct Layout {
     pub wait_limit: Duration,
     /// How often to say that it waits.
     pub wait_note: Duration,
+    /// The nonce of an earlier run with the same inputs whose end nobody saw. When that run has ended
+    /// well, it counts, and the script does not run again.
+    pub unseen: Option<String>,
 }
 
 impl Default for Layout {
@@ -53,13 +56,14 @@ impl Default for Layout {
             lock: "/run/lock/wdev.lock".to_owned(),
             state: "/var/lib/wdev/steps".to_owned(),
             work: "/run/wdev".to_owned(),
-            wait_limit: Duration::from_secs(3600),
+            wait_limit: Duration::from_hours(1),
             wait_note: Duration::from_secs(5),
+            unseen: None,
         }
     }
 }
 
-/// The script with its wrapper, ready to be run by bash as root.
+/// The script with its wrapper, ready to be run by bash as root. `nonce` must be new for every run.
 ///
 /// # Errors
 /// `Step`, permanent, when the script has no text yet or is not for Linux; `Bug` when its name, its
@@ -70,9 +74,8 @@ pub fn wrap_linux(script: &Script, nonce: &str) -> Result<String> {
 
 /// As [`wrap_linux`], with other places and times.
 pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<String> {
-    let text = match (&script.text, script.os) {
-        (Some(text), Os::Linux) => text,
-        _ => return Err(not_built(script)),
+    let (Some(text), Os::Linux) = (&script.text, script.os) else {
+        return Err(not_built(script));
     };
     for (what, value) in [
         ("name", script.name.as_str()),
@@ -109,6 +112,10 @@ pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<St
                 Mode::Run => "run",
                 Mode::Probe => "probe",
             }),
+        ),
+        (
+            "unseen",
+            quoted(layout.unseen.as_deref().unwrap_or_default()),
         ),
         ("lock", quoted(&layout.lock)),
         ("state", quoted(&layout.state)),

@@ -204,7 +204,7 @@ impl Command {
             .map(|(name, value)| format!("{name}={}", quote(value)))
             .collect();
         words.push(quote(self.program.as_os_str()));
-        words.extend(self.args.iter().map(|arg| quote(arg)));
+        words.extend(self.args.iter().map(quote));
         words.join(" ")
     }
 }

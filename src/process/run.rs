@@ -17,7 +17,7 @@ use crate::stop::{Level, Stop};
 /// How long a killed child may take to be gone before it is given up.
 const REAP: Duration = Duration::from_secs(5);
 /// Far enough away to mean never.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+const NEVER: Duration = Duration::from_hours(365 * 24);
 
 /// A child whose tree is killed when this is dropped: process-wrap's own kill on drop reaches only
 /// the leader on Unix.

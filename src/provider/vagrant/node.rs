@@ -21,7 +21,7 @@ const ASK: Duration = Duration::from_secs(120);
 /// How long `inspect` waits for another Vagrant before it says that the machine is changing.
 const INSPECT_PATIENCE: Duration = Duration::from_secs(10);
 /// What creating may take on top of booting: fetching and unpacking a box.
-const CREATE: Duration = Duration::from_secs(3600);
+const CREATE: Duration = Duration::from_hours(1);
 /// What a stop or a start may take on top of the limits that the machine has for it.
 const MARGIN: Duration = Duration::from_secs(120);
 /// How long one attempt to connect may take while a machine boots.
