@@ -19,9 +19,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show every effective value and where it comes from.
-    #[command(
-        after_help = "Examples:\n  wdev config show\n  wdev config show -o json | jq .values"
-    )]
+    #[command(after_help = "Examples:\n  wdev config show\n  wdev config show -o json | jq .values")]
     Show {
         #[command(flatten)]
         overrides: Overrides,
@@ -30,9 +28,7 @@ enum Command {
     #[command(after_help = "Example:\n  wdev config schema > variables.schema.json")]
     Schema,
     /// Write a predecessor's flat variables file in the new form.
-    #[command(
-        after_help = "Examples:\n  wdev config migrate              print it\n  wdev config migrate --write      replace the file, keeping the old one as FILE.old"
-    )]
+    #[command(after_help = "Examples:\n  wdev config migrate              print it\n  wdev config migrate --write      replace the file, keeping the old one as FILE.old")]
     Migrate {
         /// The file; variables.yml or variables.yaml in this folder without it.
         file: Option<PathBuf>,
@@ -45,7 +41,10 @@ enum Command {
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     match &arguments.command {
         Command::Show { overrides } => show(globals, overrides, ui),
-        Command::Schema => Ok(0),
+        Command::Schema => {
+            ui.out(&format!("{:#}\n", config::schema()))?;
+            Ok(0)
+        }
         Command::Migrate { file, write } => migrate(globals, file.clone(), *write, ui),
     }
 }
@@ -54,8 +53,8 @@ fn show(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<u8> {
     let format = globals.format(&[Format::Text, Format::Yaml, Format::Json])?;
     let session = session::load(globals, overrides, ui)?;
     let text = match format {
-        Format::Json => String::new(),
-        Format::Text | Format::Yaml => String::new(),
+        Format::Json => format!("{:#}\n", config::show_json(&session.loaded)),
+        Format::Text | Format::Yaml => config::show_yaml(&session.loaded),
     };
     ui.out(&text)?;
     Ok(0)
@@ -69,14 +68,11 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
             .map(PathBuf::from)
             .find(|file| file.exists())
             .ok_or_else(|| {
-                Failure::new(
-                    Kind::Configuration,
-                    "there is no variables.yml or variables.yaml here",
-                )
-                .advise("name the file: `wdev config migrate FILE`")
+                Failure::new(Kind::Configuration, "there is no variables.yml or variables.yaml here")
+                    .advise("name the file: `wdev config migrate FILE`")
             })?,
     };
-    let migrated = String::new();
+    let migrated = config::migrate(&file).map_err(|problems| session::invalid(problems, ui))?;
     if !write {
         ui.out(&migrated)?;
         return Ok(0);
@@ -84,10 +80,6 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
     let old = file.with_added_extension("old");
     std::fs::copy(&file, &old).map_err(|error| crate::error::io_failure("write", &old, &error))?;
     write_whole(&file, migrated.as_bytes())?;
-    ui.err(&format!(
-        "wrote `{}`; the old one is `{}`\n",
-        file.display(),
-        old.display()
-    ));
+    ui.err(&format!("wrote `{}`; the old one is `{}`\n", file.display(), old.display()));
     Ok(0)
 }
