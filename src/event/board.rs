@@ -8,24 +8,10 @@ use std::fmt::Write;
 use jiff::Timestamp;
 
 use super::lines::{SIMULATION, on_text};
-use super::text::{between, clean, clock_text, cut, fit, width as columns_of};
+use super::row::{Bar, Row, Tone};
+use super::text::{between, clean, clock_text, fit, width as columns_of};
 use super::{Body, Event, LaneInfo};
 use crate::names::{LaneName, StepId};
-
-/// How a line is meant, for its colour; its words say the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// As any other.
-    Normal,
-    /// Less important.
-    Dim,
-    /// All is well.
-    Good,
-    /// Something is wrong.
-    Bad,
-    /// To be noticed.
-    Loud,
-}
 
 /// What a lane is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -197,10 +183,10 @@ impl Board {
         names.max().unwrap_or(0).min(15)
     }
 
-    /// The display as at most `rows` lines of at most `width` columns. Lanes that do something come
+    /// The display as at most `rows` rows of at most `width` columns. Lanes that do something come
     /// first when there is no room for all.
     #[must_use]
-    pub fn frame(&self, width: usize, rows: usize) -> Vec<(String, Tone)> {
+    pub fn frame(&self, width: usize, rows: usize) -> Vec<Row> {
         if self.lanes.is_empty() {
             return Vec::new();
         }
@@ -224,46 +210,23 @@ impl Board {
         let mut lines = Vec::with_capacity(rows);
         let name_width = self.name_width().min(width / 4);
         for lane in &shown {
-            lines.push((self.lane_line(lane, name_width, width), lane.state.tone()));
+            lines.push(lane_row(self.now, lane, name_width, width));
             if let Some(detail) = lane.detail()
                 && details_left > 0
             {
                 details_left -= 1;
                 let line = format!("{:name_width$}    {detail}", "");
-                lines.push((cut(&line, width).into_owned(), Tone::Dim));
+                lines.push(Row::new(&line, width, Tone::Dim));
             }
         }
         if shown.len() < self.lanes.len() {
             let more = self.more_text(&shown);
-            lines.push((cut(&more, width).into_owned(), Tone::Dim));
+            lines.push(Row::new(&more, width, Tone::Dim));
         }
         if rows > 1 {
-            lines.push(self.total_line(width));
+            lines.push(self.total_row(width));
         }
         lines
-    }
-
-    fn lane_line(&self, lane: &Lane, name_width: usize, width: usize) -> String {
-        const STATE: usize = 9;
-        let elapsed = match (lane.since, self.now) {
-            (Some(since), Some(now)) => clock_text(between(since, now)),
-            _ => String::new(),
-        };
-        let total = lane.info.steps.len();
-        let digits = total.to_string().len();
-        let right = format!("{:>digits$}/{total} {elapsed:>7}", lane.ended.min(total));
-        let left = format!(
-            "{}  {} ",
-            fit(lane.info.lane.as_str(), name_width),
-            fit(lane.state.word(), STATE)
-        );
-        let room = width.saturating_sub(columns_of(&left) + columns_of(&right) + 1);
-        let whole = if room >= 8 {
-            format!("{left}{} {right}", fit(&lane.what, room))
-        } else {
-            format!("{left}{}", right.trim_start())
-        };
-        cut(whole.trim_end(), width).into_owned()
     }
 
     fn more_text(&self, shown: &[&Lane]) -> String {
@@ -280,7 +243,7 @@ impl Board {
         format!("+{hidden} more: {}", counts.join(", "))
     }
 
-    fn total_line(&self, width: usize) -> (String, Tone) {
+    fn total_row(&self, width: usize) -> Row {
         let ended: usize = self.lanes.iter().map(|lane| lane.ended).sum();
         let total: usize = self.lanes.iter().map(|lane| lane.info.steps.len()).sum();
         let elapsed = match (self.started, self.now) {
@@ -303,7 +266,7 @@ impl Board {
             };
             tone = Tone::Loud;
         }
-        (cut(&line, width).into_owned(), tone)
+        Row::new(&line, width, tone)
     }
 }
 
@@ -311,6 +274,45 @@ impl Lane {
     fn detail(&self) -> Option<&str> {
         self.output.as_deref().filter(|_| self.state.is_active())
     }
+}
+
+fn lane_row(now: Option<Timestamp>, lane: &Lane, name_width: usize, width: usize) -> Row {
+    const STATE: usize = 9;
+    let elapsed = match (lane.since, now) {
+        (Some(since), Some(now)) => clock_text(between(since, now)),
+        _ => String::new(),
+    };
+    let after = format!("{elapsed:>7}");
+    let (pos, len) = (lane.ended.min(lane.info.steps.len()), lane.info.steps.len());
+    let digits = len.to_string().len();
+    let right = format!("{pos:>digits$}/{len} {after}");
+    let left = format!(
+        "{}  {} ",
+        fit(lane.info.lane.as_str(), name_width),
+        fit(lane.state.word(), STATE)
+    );
+    let tone = lane.state.tone();
+    let room = width.saturating_sub(columns_of(&left) + columns_of(&right) + 1);
+    // Below, the title of the step says more than a bar, and the numbers say the same.
+    if room >= 20 {
+        let columns = (room / 3).min(16);
+        return Row {
+            text: format!("{left}{} ", fit(&lane.what, room - columns - 1)),
+            bar: Some(Bar {
+                columns,
+                pos,
+                len,
+                after,
+            }),
+            tone,
+        };
+    }
+    let whole = if room >= 8 {
+        format!("{left}{} {right}", fit(&lane.what, room))
+    } else {
+        format!("{left}{}", right.trim_start())
+    };
+    Row::new(whole.trim_end(), width, tone)
 }
 
 fn new_lane(info: &LaneInfo) -> Lane {

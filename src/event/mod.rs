@@ -4,12 +4,15 @@
 //! The format is versioned and documented in `docs/events.md`. A reader must survive a newer writer:
 //! unknown event types become [`Body::Unknown`] and unknown fields are ignored.
 
+mod bars;
 pub mod board;
+mod canvas;
 pub mod json;
 pub mod lines;
 pub mod logs;
 pub mod plain;
 pub mod report;
+pub mod row;
 pub mod terminal;
 pub mod text;
 

@@ -1,9 +1,7 @@
-//! The live display: a line for each lane that redraws itself, and what is finished above it.
+//! The live display: a progress bar for each lane, and what is finished above them.
 //!
-//! Drawn with `console` and not with indicatif: indicatif 0.18 fills every line up to the last column
-//! and lets the terminal wrap, so each later change of the width tears what stands on the screen. Here
-//! every line ends in a newline, no line reaches the last column, and a redraw counts the rows that the
-//! previous one takes at the width of now. The cursor is never hidden, so nothing has to restore it.
+//! indicatif lays the bars out ([`super::bars`]); [`super::canvas`] puts them on the screen. The cursor is
+//! never hidden, so nothing has to restore it.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,15 +9,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use owo_colors::OwoColorize;
 
-use super::board::{Board, Tone};
+use super::bars::{Bars, toned};
+use super::board::Board;
+use super::canvas::{Canvas, Stderr};
 use super::lines::{Columns, SIMULATION, event_line, plan_text};
 use super::report::other_failures_text;
-use super::text::{clean, fit, ms_text, width as columns_of};
+use super::row::{Row, Tone};
+use super::text::{clean, fit, ms_text};
 use super::{Body, Event, Sink};
 use crate::error::Failure;
 use crate::ui::Verbosity;
+
+pub use super::canvas::Screen;
 
 /// The least time between two drawings.
 const FRAME: Duration = Duration::from_millis(100);
@@ -27,27 +29,8 @@ const FRAME: Duration = Duration::from_millis(100);
 /// With as many rows an empty one sets the display off from what is finished.
 const ROWS_FOR_SPACE: usize = 12;
 
-/// Where the display is drawn.
-pub trait Screen: Send {
-    /// Rows and columns now.
-    fn size(&self) -> (usize, usize);
-    /// Writes the text in one piece; errors are ignored.
-    fn write(&mut self, text: &str);
-}
-
-struct Stderr(console::Term);
-
-impl Screen for Stderr {
-    fn size(&self) -> (usize, usize) {
-        let (rows, columns) = self.0.size();
-        (usize::from(rows), usize::from(columns))
-    }
-
-    fn write(&mut self, text: &str) {
-        let _ = self.0.write_str(text);
-        let _ = self.0.flush();
-    }
-}
+/// Wider rows would be no easier to read, and a window that becomes narrower would wrap them.
+const WIDEST: usize = 100;
 
 /// The live display of a run.
 pub struct Terminal {
@@ -65,17 +48,14 @@ pub struct Printer(Arc<Mutex<Live>>);
     reason = "two are settings, two are independent facts"
 )]
 struct Live {
-    screen: Box<dyn Screen>,
+    canvas: Canvas,
+    bars: Bars,
     board: Board,
     columns: Columns,
     verbosity: Verbosity,
     colored: bool,
     unicode: bool,
     failures: Vec<Failure>,
-    /// Finished lines that are not yet on the screen.
-    above: String,
-    /// The widths of the lines that are on the screen and will be replaced.
-    drawn: Vec<usize>,
     dirty: bool,
     over: bool,
 }
@@ -84,8 +64,7 @@ impl Terminal {
     /// A display on stderr.
     #[must_use]
     pub fn stderr(verbosity: Verbosity, colored: bool, unicode: bool) -> Self {
-        let screen = Stderr(console::Term::buffered_stderr());
-        let mut terminal = Self::on(Box::new(screen), verbosity, colored, unicode);
+        let mut terminal = Self::on(Box::new(Stderr::new()), verbosity, colored, unicode);
         let (poke, poked) = channel::<()>();
         let live = terminal.live.clone();
         // Draws a little after something changed, whatever else the process does. Without the thread
@@ -113,16 +92,16 @@ impl Terminal {
     /// A display on `screen` that draws only on [`Sink::tick`], [`Self::draw`] and at the end.
     #[must_use]
     pub fn on(screen: Box<dyn Screen>, verbosity: Verbosity, colored: bool, unicode: bool) -> Self {
+        let canvas = Canvas::new(screen);
         let live = Live {
-            screen,
+            bars: Bars::new(canvas.clone(), colored, unicode),
+            canvas,
             board: Board::default(),
             columns: Columns::default(),
             verbosity,
             colored,
             unicode,
             failures: Vec::new(),
-            above: String::new(),
-            drawn: Vec::new(),
             dirty: false,
             over: false,
         };
@@ -187,7 +166,7 @@ impl Printer {
     /// Prints lines above the display at once.
     pub fn print(&self, text: &str) {
         let mut live = self.lock();
-        live.say(text.trim_end_matches('\n'));
+        live.canvas.say(text.trim_end_matches('\n'));
         live.dirty = true;
         live.draw();
     }
@@ -195,7 +174,7 @@ impl Printer {
     /// Runs `f` without the display, as for a question; it returns afterwards.
     pub fn suspend<R>(&self, f: impl FnOnce() -> R) -> R {
         let mut live = self.lock();
-        live.draw_frame(&[]);
+        live.canvas.erase();
         let result = f();
         live.dirty = true;
         live.draw();
@@ -219,10 +198,10 @@ impl Live {
                 self.columns = Columns::of(lanes);
                 if *simulated {
                     let banner = self.tone(&format!("*** {SIMULATION} ***"), Tone::Loud);
-                    self.say(&banner);
+                    self.canvas.say(&banner);
                 }
                 let plan = plan_text(lanes);
-                self.say(&format!(
+                self.canvas.say(&format!(
                     "{command}: sandbox {sandbox}, provider {provider}, {plan}"
                 ));
             }
@@ -239,20 +218,13 @@ impl Live {
                 self.say_event(event);
             }
             Body::RunFinished { failure, .. } => {
-                let width = self.screen.size().1;
+                let width = self.canvas.measure().1;
                 let text =
                     other_failures_text(&self.failures, failure.as_ref(), width, self.colored);
-                self.above.push_str(&text.replace('\n', "\r\n"));
+                self.canvas.say(&text);
                 self.finish();
             }
             _ => self.say_event(event),
-        }
-    }
-
-    fn say(&mut self, text: &str) {
-        for line in text.lines() {
-            self.above.push_str(line);
-            self.above.push_str("\r\n");
         }
     }
 
@@ -276,14 +248,14 @@ impl Live {
             Body::Warning { .. } | Body::MachineReplaced { .. } | Body::Interrupting { .. } => {
                 if let Some(line) = event_line(event, self.columns) {
                     let line = self.tone(&line, Tone::Loud);
-                    self.say(&line);
+                    self.canvas.say(&line);
                 }
                 return;
             }
             _ if verbose => {
                 if let Some(line) = event_line(event, self.columns) {
                     let line = self.tone(&line, Tone::Dim);
-                    self.say(&line);
+                    self.canvas.say(&line);
                 }
                 return;
             }
@@ -301,74 +273,40 @@ impl Live {
         let name = fit(lane.as_str(), self.board.name_width());
         let title = self.board.title(lane, step);
         let mark = self.tone(mark, tone);
-        self.say(&format!("{mark} {name}  {title} {text}"));
+        self.canvas.say(&format!("{mark} {name}  {title} {text}"));
     }
 
     fn tone(&self, text: &str, tone: Tone) -> String {
-        if !self.colored {
-            return text.to_owned();
-        }
-        match tone {
-            Tone::Normal => text.to_owned(),
-            Tone::Dim => text.dimmed().to_string(),
-            Tone::Good => text.green().to_string(),
-            Tone::Bad => text.red().bold().to_string(),
-            Tone::Loud => text.yellow().bold().to_string(),
-        }
+        toned(text, tone, self.colored)
     }
 
     fn draw(&mut self) {
         if self.over {
-            if !self.above.is_empty() {
-                self.draw_frame(&[]);
+            if self.canvas.has_news() {
+                self.canvas.erase();
             }
             return;
         }
         if !std::mem::take(&mut self.dirty) {
             return;
         }
-        let (rows, columns) = self.screen.size();
+        let (rows, columns) = self.canvas.measure();
         // The last column stays free, since writing there makes terminals differ; a third of the rows
         // stays for what is finished.
         let mut frame = self
             .board
-            .frame(columns.saturating_sub(1), (rows * 2 / 3).max(1));
+            .frame(columns.saturating_sub(1).min(WIDEST), (rows * 2 / 3).max(1));
         if rows >= ROWS_FOR_SPACE && !frame.is_empty() {
-            frame.insert(0, (String::new(), Tone::Normal));
+            frame.insert(0, Row::new("", 0, Tone::Normal));
         }
-        self.draw_frame(&frame);
-    }
-
-    /// Replaces the display by the finished lines and the frame below them, in one write.
-    fn draw_frame(&mut self, frame: &[(String, Tone)]) {
-        use std::fmt::Write;
-        let columns = self.screen.size().1.max(1);
-        let rows: usize = self
-            .drawn
-            .iter()
-            .map(|width| width.div_ceil(columns).max(1))
-            .sum();
-        // Where the terminal understands it (DEC private mode 2026), the screen changes at once.
-        let mut text = String::from("\x1b[?2026h\r");
-        if rows > 0 {
-            let _ = write!(text, "\x1b[{rows}A");
-        }
-        for line in self.above.split_inclusive("\r\n") {
-            let _ = write!(text, "{}\x1b[K\r\n", line.trim_end_matches("\r\n"));
-        }
-        for (line, tone) in frame {
-            let _ = write!(text, "{}\x1b[K\r\n", self.tone(line, *tone));
-        }
-        text.push_str("\x1b[J\x1b[?2026l");
-        self.screen.write(&text);
-        self.above.clear();
-        self.drawn = frame.iter().map(|(line, _)| columns_of(line)).collect();
+        self.bars.set(frame);
+        self.canvas.show();
     }
 
     /// Takes the display away for good and leaves the finished lines.
     fn finish(&mut self) {
         if !self.over {
-            self.draw_frame(&[]);
+            self.canvas.erase();
             self.over = true;
         }
     }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use wdev::event::board::Board;
 use wdev::event::terminal::{Screen, Terminal};
-use wdev::event::text::width;
 use wdev::event::{Body, Decision, Event, Sink, Stream};
 use wdev::ui::Verbosity;
 
@@ -140,6 +139,29 @@ fn many(lanes: usize, steps: usize) -> Vec<Event> {
 }
 
 #[test]
+fn a_lane_has_a_bar_that_fills() {
+    let filled = |columns: u16, events: usize| {
+        let fake = Fake::new(24, columns);
+        let mut terminal = fake.display(Verbosity::Normal, false);
+        play(&mut terminal, &many(1, 4)[..events]);
+        terminal.draw();
+        let contents = fake.contents();
+        let row = contents.lines().find(|line| line.starts_with("winw0 "));
+        let row = row.expect("a row for the lane").to_owned();
+        (row.matches('=').count(), row)
+    };
+    // Three events a step, after the one for the start.
+    for columns in [60, 80, 120] {
+        let (none, _) = filled(columns, 1);
+        let (half, row) = filled(columns, 7);
+        let (all, _) = filled(columns, 13);
+        assert_eq!(none, 0);
+        assert!(row.contains(" 2/4"), "{row}");
+        assert!(half >= 4 && half == all / 2, "{half} of {all}: {row}");
+    }
+}
+
+#[test]
 fn two_hundred_nodes_fit_on_any_screen() {
     for (rows, columns) in [(24, 80), (24, 40), (10, 20), (3, 10), (1, 1), (60, 200)] {
         let mut board = Board::default();
@@ -148,8 +170,8 @@ fn two_hundred_nodes_fit_on_any_screen() {
             if i % 97 == 0 {
                 let frame = board.frame(columns, rows);
                 assert!(frame.len() <= rows, "{} of {rows}", frame.len());
-                for (line, _) in frame {
-                    assert!(width(&line) <= columns, "{columns}: {line}");
+                for row in frame {
+                    assert!(row.width() <= columns, "{columns}: {row:?}");
                 }
             }
         }
@@ -158,21 +180,14 @@ fn two_hundred_nodes_fit_on_any_screen() {
 
 #[test]
 fn of_two_hundred_nodes_those_that_work_are_shown() {
-    let mut board = Board::default();
-    let run = many(200, 3);
-    board.event(&run[0]);
-    board.event(&event(1, 0, step_started("winw150", "s0", 1)));
-    board.event(&event(
-        2,
-        0,
-        output("winw150", "s0", Stream::Stdout, "日本語 output"),
-    ));
-    let lines: Vec<_> = board
-        .frame(79, 16)
-        .into_iter()
-        .map(|(line, _)| line)
-        .collect();
-    insta::assert_snapshot!(lines.join("\n"));
+    let fake = Fake::new(24, 80);
+    let mut terminal = fake.display(Verbosity::Normal, true);
+    terminal.event(&many(200, 3)[0]);
+    terminal.event(&event(1, 0, step_started("winw150", "s0", 1)));
+    let text = "日本語 output";
+    terminal.event(&event(2, 0, output("winw150", "s0", Stream::Stdout, text)));
+    terminal.draw();
+    insta::assert_snapshot!(fake.contents());
 }
 
 #[test]
