@@ -45,9 +45,9 @@ pub struct Layout {
     pub wait_limit: Duration,
     /// How often to say that it waits.
     pub wait_note: Duration,
-    /// The nonce of an earlier run with the same inputs whose end nobody saw. When that run has ended
+    /// The nonces of earlier runs with the same inputs whose end nobody saw. When one of them has ended
     /// well, it counts, and the script does not run again.
-    pub unseen: Option<String>,
+    pub unseen: Vec<String>,
 }
 
 impl Default for Layout {
@@ -58,7 +58,7 @@ impl Default for Layout {
             work: "/run/wdev".to_owned(),
             wait_limit: Duration::from_hours(1),
             wait_note: Duration::from_secs(5),
-            unseen: None,
+            unseen: Vec::new(),
         }
     }
 }
@@ -113,10 +113,7 @@ pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<St
                 Mode::Probe => "probe",
             }),
         ),
-        (
-            "unseen",
-            quoted(layout.unseen.as_deref().unwrap_or_default()),
-        ),
+        ("unseen", quoted(&format!(" {} ", layout.unseen.join(" ")))),
         ("lock", quoted(&layout.lock)),
         ("state", quoted(&layout.state)),
         ("work", quoted(&layout.work)),

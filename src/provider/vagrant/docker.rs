@@ -10,6 +10,9 @@ use crate::process::{Command, Finished, run};
 
 /// How long Docker may take to answer.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How the names of the networks begin that Vagrant makes, and removes with the last machine
+/// (plugins/providers/docker/action/prepare_networks.rb).
+const VAGRANT_NETWORK: &str = "vagrant_network";
 
 /// Docker's command line.
 #[derive(Debug, Clone)]
@@ -87,11 +90,20 @@ impl Docker {
         let Some(id) = self.find(name, io).await? else {
             return Ok(false);
         };
+        let format = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{println}}{{end}}";
+        let args = ["inspect", "--type", "container", "-f", format, &id];
+        let (_, networks) = self.ask(&args, LIMIT, io).await?;
         let (finished, _) = self.ask(&["rm", "-f", "-v", &id], LIMIT, io).await?;
-        if finished.ok() || self.find(name, io).await?.is_none() {
-            return Ok(true);
+        if !finished.ok() && self.find(name, io).await?.is_some() {
+            return Err(failed(&format!("remove the container `{name}`"), finished));
         }
-        Err(failed(&format!("remove the container `{name}`"), finished))
+        for network in networks.iter().map(|line| line.trim()) {
+            if network.starts_with(VAGRANT_NETWORK) {
+                // Refused while another machine uses it, which is what is wanted.
+                self.ask(&["network", "rm", network], LIMIT, io).await?;
+            }
+        }
+        Ok(true)
     }
 
     async fn ask(

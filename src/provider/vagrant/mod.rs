@@ -9,8 +9,10 @@ mod check;
 pub mod docker;
 mod environment;
 pub mod failure;
+mod lifecycle;
 mod lock;
 mod node;
+mod provision;
 pub mod records;
 pub mod state;
 
