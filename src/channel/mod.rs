@@ -86,7 +86,7 @@ pub struct Script {
 /// What a script that ran to its end reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// For [`Mode::Probe`]: whether the change is in place.
+    /// Whether the change is in place. After [`Mode::Run`] false may also mean that nobody has looked.
     pub in_place: bool,
     /// Why a probe says that it is not, in a few words.
     pub why: Option<String>,

@@ -13,6 +13,9 @@
 //! | `wdev_stamped` | true when a run with the same fingerprint has ended well on this node |
 //! | `wdev_log TEXT` | says something |
 //!
+//! After a good run that wants no reboot, the wrapper asks `wdev_probe` at once: a "yes" is reported as
+//! [`Report::in_place`] and saves a second way to the node.
+//!
 //! Both run as root in a subshell with `set -euo pipefail`, without standard input, and with both
 //! output streams in one. A process that is left running must not keep the output open.
 //!
@@ -194,6 +197,7 @@ pub struct Reader {
     tag: String,
     report: Report,
     missing: bool,
+    proven: bool,
     end: Option<End>,
     blank: bool,
 }
@@ -206,6 +210,7 @@ impl Reader {
             tag: format!("{TAG}{nonce} "),
             report: Report::default(),
             missing: false,
+            proven: false,
             end: None,
             blank: false,
         }
@@ -277,6 +282,7 @@ impl Reader {
                 self.end = Some(End::Failed(code, why.unwrap_or_default()));
             }
             ("end", _) => {
+                self.proven = key == "proven";
                 self.end = Some(if key == "earlier" {
                     End::Earlier
                 } else {
@@ -291,7 +297,10 @@ impl Reader {
     /// How the script ended, with what it reported; nothing when its end was not proven.
     #[must_use]
     pub fn finish(mut self, mode: Mode) -> Option<(End, Report)> {
-        self.report.in_place = mode == Mode::Probe && !self.missing;
+        self.report.in_place = match mode {
+            Mode::Probe => !self.missing,
+            Mode::Run => self.proven,
+        };
         self.end.take().map(|end| (end, self.report))
     }
 }
