@@ -35,6 +35,8 @@ pub struct Caller {
     pub provider: &'static str,
     /// For pauses and limits.
     pub clock: Clock,
+    /// The OpenSSH client, when it is not the one on `PATH`.
+    pub ssh: Option<PathBuf>,
 }
 
 /// What a call is about.
@@ -111,6 +113,13 @@ impl Caller {
             .grace(GRACE)
             .longest_line(LONGEST_LINE)
             .blame(Kind::Provider))
+    }
+
+    /// The OpenSSH client.
+    pub fn ssh(&self) -> Result<PathBuf> {
+        self.ssh
+            .clone()
+            .map_or_else(crate::channel::ssh::find_program, Ok)
     }
 
     /// Calls Vagrant and passes on every entry that it prints.

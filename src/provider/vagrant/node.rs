@@ -175,18 +175,14 @@ impl Node {
     /// How to reach the machine directly. Asked of Vagrant once per boot; `fresh` asks again.
     pub(super) async fn ssh(&self, fresh: bool, io: &Io) -> Result<Ssh> {
         if !fresh && self.own("ssh").is_file() {
-            return Ok(Ssh::new(
-                ssh::find_program()?,
-                &self.own("ssh"),
-                self.name(),
-            ));
+            return Ok(Ssh::new(self.caller.ssh()?, &self.own("ssh"), self.name()));
         }
         let held = self.lock.take(self.patience(), io).await?;
         self.ssh_held(&held, fresh, io).await
     }
 
     async fn ssh_held(&self, held: &Held, fresh: bool, io: &Io) -> Result<Ssh> {
-        let program = ssh::find_program()?;
+        let program = self.caller.ssh()?;
         let path = self.own("ssh");
         if fresh || !path.is_file() {
             let mut config = None;
