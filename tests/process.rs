@@ -1,5 +1,6 @@
 //! Child processes end when they are told to, with all that they have started, and what they print is
 //! fit to be shown. Fakes play the children.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fakes;
 
@@ -108,7 +109,7 @@ async fn a_question_is_an_error_that_says_what_was_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_output_that_is_no_question_is_waited_for() {
     let fake = Fake::new("tool", "");
-    let go = fake.dir.path().join("go");
+    let go = fake.beside(".go");
     fake.script(&format!(
         "prompt 42%\npid\nwait {}\nprint \nexit 0\n",
         go.display()

@@ -1,4 +1,5 @@
 //! The wrapper around scripts for Linux nodes, under the real bash and flock.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 

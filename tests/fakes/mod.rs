@@ -9,10 +9,9 @@ use sysinfo::{Pid, ProcessStatus, ProcessesToUpdate, System};
 
 /// A fake in a folder of its own.
 pub struct Fake {
-    /// The folder.
-    pub dir: tempfile::TempDir,
     /// The executable.
     pub program: PathBuf,
+    _dir: tempfile::TempDir,
 }
 
 impl Fake {
@@ -21,7 +20,7 @@ impl Fake {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
         link(executable(), &program);
-        let fake = Self { dir, program };
+        let fake = Self { program, _dir: dir };
         fake.script(script);
         fake
     }

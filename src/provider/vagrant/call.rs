@@ -163,6 +163,10 @@ impl Caller {
         if let Some(file) = held.for_child() {
             command = command.stdin(file);
         }
+        if self.provider != "docker" {
+            // Hypervisors' tools start machines and services as their own children.
+            command = command.keep_leftovers();
+        }
         let line = command.line();
         let doing = format!(
             "`vagrant {}` of `{}`",

@@ -12,6 +12,7 @@ pub mod failure;
 mod lifecycle;
 mod lock;
 mod node;
+mod orphan;
 mod provision;
 pub mod records;
 pub mod state;

@@ -16,11 +16,11 @@ use crate::error::{Failure, Kind, Result, io_failure};
 use crate::provider::{Machine, Power};
 
 /// How long a question about a machine may take.
-const ASK: Duration = Duration::from_secs(120);
+const ASK: Duration = Duration::from_mins(2);
 /// How long `inspect` waits for another Vagrant before it says that the machine is changing.
 const INSPECT_PATIENCE: Duration = Duration::from_secs(10);
 /// What a stop or a start may take on top of the limits that the machine has for it.
-pub(super) const MARGIN: Duration = Duration::from_secs(120);
+pub(super) const MARGIN: Duration = Duration::from_mins(2);
 /// How long one attempt to connect may take while a machine boots.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
@@ -241,11 +241,8 @@ impl Node {
         io: &Io,
         entry: &mut (dyn FnMut(&Entry) + Send),
     ) -> Result<Ended> {
-        self.lock.note_holder(&format!(
-            "`vagrant {}`, started by wdev (process {})",
-            args.join(" "),
-            std::process::id()
-        ));
+        self.lock
+            .note_holder(&format!("`vagrant {}`", args.join(" ")));
         let call = Call {
             args,
             node: self.name(),
