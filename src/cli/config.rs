@@ -19,7 +19,9 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show every effective value and where it comes from.
-    #[command(after_help = "Examples:\n  wdev config show\n  wdev config show -o json | jq .values")]
+    #[command(
+        after_help = "Examples:\n  wdev config show\n  wdev config show -o json | jq .values"
+    )]
     Show {
         #[command(flatten)]
         overrides: Overrides,
@@ -28,7 +30,9 @@ enum Command {
     #[command(after_help = "Example:\n  wdev config schema > variables.schema.json")]
     Schema,
     /// Write a predecessor's flat variables file in the new form.
-    #[command(after_help = "Examples:\n  wdev config migrate              print it\n  wdev config migrate --write      replace the file, keeping the old one as FILE.old")]
+    #[command(
+        after_help = "Examples:\n  wdev config migrate              print it\n  wdev config migrate --write      replace the file, keeping the old one as FILE.old"
+    )]
     Migrate {
         /// The file; variables.yml or variables.yaml in this folder without it.
         file: Option<PathBuf>,
@@ -68,8 +72,11 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
             .map(PathBuf::from)
             .find(|file| file.exists())
             .ok_or_else(|| {
-                Failure::new(Kind::Configuration, "there is no variables.yml or variables.yaml here")
-                    .advise("name the file: `wdev config migrate FILE`")
+                Failure::new(
+                    Kind::Configuration,
+                    "there is no variables.yml or variables.yaml here",
+                )
+                .advise("name the file: `wdev config migrate FILE`")
             })?,
     };
     let migrated = config::migrate(&file).map_err(|problems| session::invalid(problems, ui))?;
@@ -80,6 +87,10 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
     let old = file.with_added_extension("old");
     std::fs::copy(&file, &old).map_err(|error| crate::error::io_failure("write", &old, &error))?;
     write_whole(&file, migrated.as_bytes())?;
-    ui.err(&format!("wrote `{}`; the old one is `{}`\n", file.display(), old.display()));
+    ui.err(&format!(
+        "wrote `{}`; the old one is `{}`\n",
+        file.display(),
+        old.display()
+    ));
     Ok(0)
 }

@@ -1,5 +1,5 @@
-//! The dispatcher: starts the lanes, takes their messages, alone writes the journal, and decides when
-//! the run stops.
+//! The dispatcher: looks what became of the machines, decides each step, starts the lanes and sees the
+//! run to its end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,22 +11,21 @@ use tokio::task::JoinSet;
 
 use super::board::Board;
 use super::decide::{Verdict, decide};
+use super::desk::{Desk, panicked};
 use super::journal::Journal;
 use super::lane::{self, LogPath, MachineLimits, Shared};
-use super::plan::{Plan, millis};
-use super::recorder::{Message, Recorder};
+use super::phases::Phases;
+use super::plan::Plan;
+use super::recorder::Recorder;
 use super::state::{State, Status};
 use super::step::Known;
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
-use crate::event::{Body, Decision, EVENT_VERSION, Event, Outcome, PhaseTime, Sink, Summary};
+use crate::event::{Body, Decision, Outcome, Sink, Summary};
 use crate::names::{LaneName, RunId, StepKey};
 use crate::provider::Provider;
 use crate::stop::{Level, StopSource};
-
-/// How long lanes may take to end after the second request to stop.
-const AT_ONCE: Duration = Duration::from_millis(1500);
 
 /// Nodes whose machine is not the one that the journal knows: what it was, and what it is.
 type Replaced = BTreeMap<LaneName, (String, Option<String>)>;
@@ -268,245 +267,6 @@ fn must_be_recreated(plan: &Plan, verdicts: &BTreeMap<StepKey, Verdict>) -> Opti
             ))
             .advise("or undo the change in variables.yml"),
     ))
-}
-
-fn panicked(error: &tokio::task::JoinError) -> Box<Failure> {
-    Box::new(
-        Failure::new(Kind::Bug, "a part of wdev broke down")
-            .because(error)
-            .permanent(),
-    )
-}
-
-/// The dispatcher's desk: what it knows while lanes run.
-struct Desk {
-    engine: Engine,
-    seq: u64,
-    known: Known,
-    source: StopSource,
-    first_failure: Option<Box<Failure>>,
-    phases: Phases,
-}
-
-impl Desk {
-    /// Takes messages until every lane has ended; tells whether the run was interrupted.
-    async fn attend(
-        &mut self,
-        lanes: &mut JoinSet<Result<()>>,
-        mut messages: mpsc::UnboundedReceiver<Message>,
-        requests: &mut mpsc::UnboundedReceiver<StopRequest>,
-    ) -> bool {
-        let mut requested = 0_u32;
-        let mut listening = true;
-        loop {
-            tokio::select! {
-                biased;
-                Some(message) = messages.recv() => self.take(message),
-                request = requests.recv(), if listening => {
-                    let Some(signal) = request else { listening = false; continue };
-                    requested += 1;
-                    let _ = self.record(Body::Interrupting { signal });
-                    if requested == 1 {
-                        self.source.raise(Level::Interrupt);
-                        continue;
-                    }
-                    self.source.raise(Level::Kill);
-                    let end = async { while lanes.join_next().await.is_some() {} };
-                    let _ = self.engine.clock.timeout(AT_ONCE, end).await;
-                    lanes.shutdown().await;
-                    break;
-                }
-                ended = lanes.join_next() => match ended {
-                    None => break,
-                    Some(Ok(Ok(()))) => {}
-                    Some(Ok(Err(failure))) => self.fail(failure),
-                    Some(Err(error)) => {
-                        self.source.raise(Level::Interrupt);
-                        self.fail(panicked(&error));
-                    }
-                },
-                () = self.engine.clock.sleep(TICK) => self.tick(),
-            }
-        }
-        while let Ok(message) = messages.try_recv() {
-            self.take(message);
-        }
-        requested > 0
-    }
-
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Tell(body) => {
-                let event = self.event(body);
-                self.show(&event);
-            }
-            Message::Record(body, answer) => {
-                let failed = match &body {
-                    Body::StepFailed { failure, .. } => Some(Box::new(failure.clone())),
-                    _ => None,
-                };
-                let written = self.record(body);
-                if let Err(failure) = &written {
-                    // Nothing may happen that the journal does not know.
-                    self.source.raise(Level::Interrupt);
-                    self.fail(failure.clone());
-                }
-                if let Some(failure) = failed {
-                    self.fail(failure);
-                    if self.engine.fail_fast {
-                        self.source.raise(Level::Interrupt);
-                    }
-                }
-                // A lane that is gone needs no answer.
-                let _ = answer.send(written);
-            }
-        }
-    }
-
-    fn fail(&mut self, failure: Box<Failure>) {
-        // A lane that ends because the run ends has nothing of its own to say.
-        if self.first_failure.is_none() && failure.kind != Kind::Interrupted {
-            self.first_failure = Some(failure);
-        }
-    }
-
-    fn record(&mut self, body: Body) -> Result<()> {
-        let event = self.event(body);
-        self.engine.journal.append(&event)?;
-        self.known.write(|state| state.apply(&event));
-        self.phases.note(&event, self.engine.clock.elapsed());
-        self.show(&event);
-        Ok(())
-    }
-
-    fn event(&mut self, body: Body) -> Event {
-        let seq = self.seq;
-        self.seq += 1;
-        let (at, run) = (self.engine.clock.now(), self.engine.run.clone());
-        Event {
-            v: EVENT_VERSION,
-            seq,
-            at,
-            run,
-            body,
-        }
-    }
-
-    fn show(&mut self, event: &Event) {
-        self.engine
-            .sinks
-            .iter_mut()
-            .for_each(|sink| sink.event(event));
-    }
-
-    fn tick(&mut self) {
-        let now = self.engine.clock.now();
-        self.engine.sinks.iter_mut().for_each(|sink| sink.tick(now));
-    }
-
-    fn finish(
-        mut self,
-        outcome: Outcome,
-        failure: Option<Box<Failure>>,
-        summarise: Summarise<'_>,
-        began: Duration,
-    ) -> Finished {
-        let mut summary = self.known.read(|state| summarise(state, outcome));
-        summary.phases = self.phases.times();
-        let took_ms = millis(self.engine.clock.elapsed().saturating_sub(began));
-        let simulated = self.engine.provider.features().simulated;
-        let failure_shown = failure.as_deref().cloned();
-        let body = Body::RunFinished {
-            outcome,
-            took_ms,
-            failure: failure_shown,
-            summary,
-            simulated,
-        };
-        let event = self.event(body);
-        // A journal that cannot be written has been reported as the failure already.
-        let written = self.engine.journal.append(&event);
-        self.known.write(|state| state.apply(&event));
-        self.show(&event);
-        let failure = failure.or_else(|| written.err());
-        let outcome = if failure.is_some() && outcome == Outcome::Done {
-            Outcome::Failed
-        } else {
-            outcome
-        };
-        Finished {
-            outcome,
-            failure,
-            state: self.known.read(State::clone),
-            last: event.body,
-        }
-    }
-}
-
-/// How often sinks are told the time.
-const TICK: Duration = Duration::from_secs(1);
-
-/// Measures phases: from the first start to the last end of their steps.
-struct Phases {
-    of_step: BTreeMap<StepKey, String>,
-    order: Vec<String>,
-    spans: BTreeMap<String, (Duration, Duration)>,
-}
-
-impl Phases {
-    fn new(plan: &Plan) -> Self {
-        let of_step = plan
-            .lanes
-            .iter()
-            .flat_map(|lane| lane.steps.iter().map(move |planned| (lane, planned)))
-            .map(|(lane, planned)| {
-                let key = StepKey {
-                    lane: lane.name.clone(),
-                    step: planned.step.id(),
-                };
-                (key, planned.step.phase().to_owned())
-            })
-            .collect();
-        Self {
-            of_step,
-            order: Vec::new(),
-            spans: BTreeMap::new(),
-        }
-    }
-
-    fn note(&mut self, event: &Event, now: Duration) {
-        let (Body::StepStarted { lane, step, .. }
-        | Body::StepFinished { lane, step, .. }
-        | Body::StepFailed { lane, step, .. }) = &event.body
-        else {
-            return;
-        };
-        let Some(phase) = self.of_step.get(&StepKey {
-            lane: lane.clone(),
-            step: step.clone(),
-        }) else {
-            return;
-        };
-        if let Some(span) = self.spans.get_mut(phase) {
-            span.1 = now;
-        } else {
-            self.order.push(phase.clone());
-            self.spans.insert(phase.clone(), (now, now));
-        }
-    }
-
-    fn times(&self) -> Vec<PhaseTime> {
-        self.order
-            .iter()
-            .filter_map(|phase| {
-                let (start, end) = self.spans.get(phase)?;
-                Some(PhaseTime {
-                    phase: phase.clone(),
-                    took_ms: millis(end.saturating_sub(*start)),
-                })
-            })
-            .collect()
-    }
 }
 
 /// The state of a node in one word, from what the journal knows of its steps: `absent`, `failed`,

@@ -1,0 +1,261 @@
+//! The attempts of one step: run, rebooted for, verified, retried.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::bounded::{Ended, bounded};
+use super::plan::millis;
+use super::reboot::Reboot;
+use super::runner::{End, Runner};
+use super::step::{Done, Limits, fingerprint, hashed_inputs};
+use crate::channel::Io;
+use crate::error::{Failure, Kind, Result};
+use crate::event::Body;
+use crate::provider::Power;
+use crate::stop::Level;
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// How an attempt ended: well, with a failure, or with nothing where the run was asked to stop.
+type Tried<T> = std::result::Result<T, Option<Box<Failure>>>;
+
+impl Runner<'_> {
+    pub(super) async fn attempts(&self) -> Result<End> {
+        let shared = self.shared;
+        let limits = self.step.limits();
+        let began = shared.clock.elapsed();
+        let fingerprint = fingerprint(self.step);
+        let changed = shared.known.read(|state| {
+            let done = state
+                .steps
+                .get(&self.key)
+                .and_then(|record| record.done.as_ref());
+            done.is_some_and(|done| done.fingerprint != fingerprint)
+        });
+        for attempt in 1.. {
+            let (lane, step) = self.names();
+            let started = Body::StepStarted {
+                lane,
+                step,
+                attempt,
+                fingerprint: fingerprint.clone(),
+            };
+            shared.recorder.record(started).await?;
+            let mut failure = match self.attempt(limits, changed).await? {
+                Ok(done) => {
+                    let (lane, step) = self.names();
+                    let machine = done.machine.or_else(|| self.machine());
+                    shared
+                        .recorder
+                        .record(Body::StepFinished {
+                            lane,
+                            step,
+                            took_ms: millis(shared.clock.elapsed().saturating_sub(began)),
+                            fingerprint,
+                            inputs: hashed_inputs(self.step),
+                            facts: done.facts,
+                            machine,
+                        })
+                        .await?;
+                    return Ok(End::Done);
+                }
+                Err(None) => return Ok(End::Stopped),
+                Err(Some(failure)) => failure,
+            };
+            self.complete(&mut failure);
+            let (lane, step) = self.names();
+            if failure.permanent || attempt >= limits.attempts {
+                let took_ms = millis(shared.clock.elapsed().saturating_sub(began));
+                let failure = *failure;
+                shared
+                    .recorder
+                    .record(Body::StepFailed {
+                        lane,
+                        step,
+                        took_ms,
+                        failure,
+                    })
+                    .await?;
+                return Ok(End::Failed);
+            }
+            let pause = limits
+                .pause
+                .saturating_mul(1 << (attempt - 1).min(16))
+                .min(LONGEST_PAUSE);
+            let (of, delay_ms) = (limits.attempts, millis(pause));
+            shared
+                .recorder
+                .record(Body::StepRetry {
+                    lane,
+                    step,
+                    attempt,
+                    of,
+                    delay_ms,
+                    failure: *failure,
+                })
+                .await?;
+            tokio::select! {
+                () = shared.clock.sleep(pause) => {}
+                () = shared.stop.reached(Level::Interrupt) => return Ok(End::Stopped),
+            }
+        }
+        Ok(End::Failed)
+    }
+
+    /// One attempt: mends the machine where it must, runs, reboots where that is wanted, verifies.
+    /// The inner error is the failure, or nothing when the run was asked to stop.
+    async fn attempt(&self, limits: Limits, changed: bool) -> Result<Tried<Done>> {
+        let shared = self.shared;
+        if let Err(failure) = self.machine_runs().await {
+            return Ok(Err(failure));
+        }
+        let name = &self.lane.name;
+        let pending = shared.known.read(|state| state.reboots.get(name).cloned());
+        if let Some(pending) = pending.filter(|_| !self.is_first()) {
+            self.note("finishing the reboot that was begun".to_owned());
+            if let Err(failure) = self.reboot(&pending.boot).await? {
+                return Ok(Err(failure));
+            }
+        }
+        let ran = bounded(shared.clock, limits.deadline, &shared.stop, |stop| {
+            let mut cx = self.context(stop);
+            cx.changed = changed;
+            async move { self.step.run(&cx).await }
+        });
+        let done = match self.settle(ran.await, limits.deadline) {
+            Ok(done) => done,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if done.reboot_wanted {
+            let boot = match self.ask_boot().await {
+                Ok(boot) => boot,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let (lane, step) = self.names();
+            shared
+                .recorder
+                .record(Body::RebootStarted {
+                    lane,
+                    step,
+                    boot: boot.clone(),
+                })
+                .await?;
+            if let Err(failure) = self.reboot(&boot).await? {
+                return Ok(Err(failure));
+            }
+        }
+        let verified = bounded(shared.clock, limits.deadline, &shared.stop, |stop| {
+            let cx = self.context(stop);
+            let done = &done;
+            async move { self.step.verify(&cx, done).await }
+        });
+        Ok(self.settle(verified.await, limits.deadline).map(|()| done))
+    }
+
+    /// Brings a machine back that went off under a step, so that the next attempt can work.
+    async fn machine_runs(&self) -> Tried<()> {
+        let Some(id) = self.machine().filter(|_| !self.is_first()) else {
+            return Ok(());
+        };
+        let boot = self.shared.limits.boot;
+        let seen = bounded(self.shared.clock, boot, &self.shared.stop, |stop| {
+            let io = self.io(stop);
+            async move {
+                let machine = self.shared.provider.inspect(&self.lane.name, &io).await?;
+                if matches!(machine.power, Power::Running | Power::Absent) {
+                    return Ok(machine);
+                }
+                io.note("the machine is not running; starting it");
+                self.shared.provider.up(&self.lane.name, &io).await
+            }
+        });
+        let machine = self.settle(seen.await, boot)?;
+        if machine.id.as_ref() == Some(&id) {
+            return Ok(());
+        }
+        let name = &self.lane.name;
+        Err(Some(Box::new(
+            Failure::new(
+                Kind::Provider,
+                format!("the machine of `{name}` was removed or replaced during the run"),
+            )
+            .advise("run the same command again: it begins anew on this node")
+            .permanent(),
+        )))
+    }
+
+    async fn reboot(&self, before: &str) -> Result<Tried<()>> {
+        let shared = self.shared;
+        let began = shared.clock.elapsed();
+        // The proof has a deadline of its own for each try; this one only ends a provider that hangs.
+        let limit = shared.limits.reboot.saturating_mul(6);
+        let proven = bounded(shared.clock, limit, &shared.stop, |stop| {
+            let io = self.io(stop);
+            async move { self.rebooter(&io).prove(before).await }
+        });
+        let boot = match self.settle(proven.await, limit) {
+            Ok(boot) => boot,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let (lane, step) = self.names();
+        let took_ms = millis(shared.clock.elapsed().saturating_sub(began));
+        shared
+            .recorder
+            .record(Body::RebootProven {
+                lane,
+                step,
+                boot,
+                took_ms,
+            })
+            .await?;
+        Ok(Ok(()))
+    }
+
+    async fn ask_boot(&self) -> Tried<String> {
+        let limit = self.shared.limits.reboot;
+        let asked = bounded(self.shared.clock, limit, &self.shared.stop, |stop| {
+            let io = self.io(stop);
+            async move { self.rebooter(&io).identity().await }
+        });
+        self.settle(asked.await, limit)
+    }
+
+    fn rebooter<'b>(&'b self, io: &'b Io) -> Reboot<'b> {
+        Reboot {
+            provider: &*self.shared.provider,
+            lane: &self.lane.name,
+            clock: self.shared.clock,
+            limit: self.shared.limits.reboot,
+            io,
+        }
+    }
+
+    fn settle<T>(&self, ended: Ended<T>, limit: Duration) -> Tried<T> {
+        match ended {
+            Ended::Returned(Ok(done)) => Ok(done),
+            Ended::Returned(Err(failure)) => Err(Some(failure)),
+            Ended::Stopped => Err(None),
+            Ended::Deadline => Err(Some(Box::new(
+                Failure::new(
+                    Kind::Deadline,
+                    format!("`{}` did not end in time", self.step.title()),
+                )
+                .because(format!("it may take {} s", limit.as_secs()))
+                .advise("raise the limit under `timeouts` in variables.yml if it is only slow"),
+            ))),
+        }
+    }
+
+    /// Adds to a failure what only the engine knows.
+    fn complete(&self, failure: &mut Failure) {
+        failure.lane = Some(self.key.lane.clone());
+        failure.step = Some(self.key.step.clone());
+        failure.log = Some((self.shared.log_path)(&self.key.lane, &self.key.step));
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.output.is_empty() {
+            failure.output = tail.iter().cloned().collect();
+        }
+        tail.clear();
+    }
+}
