@@ -13,6 +13,7 @@ use crate::home::SandboxFolder;
 use crate::plan::node::Role;
 use crate::plan::record::Record;
 use crate::provider::sim::{Fault, Faults, Settings, Sim, SimNode, Store};
+use crate::provider::vagrant::docker::Network;
 use crate::provider::vagrant::{self, MachineRef, Vagrant};
 use crate::provider::{Provider, host};
 
@@ -160,5 +161,10 @@ pub(super) fn open_vagrant(
         boot: Duration::from_secs(record.boot_seconds),
         halt: Duration::from_mins(5),
         clock,
+        ssh: None,
+        network: (record.provider == ProviderName::Docker).then(|| Network {
+            name: record.network.clone(),
+            subnet: record.subnet,
+        }),
     }))
 }

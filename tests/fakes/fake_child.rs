@@ -171,7 +171,8 @@ fn ignore_interrupt() -> tokio::runtime::Runtime {
         .expect("a runtime");
     let entered = runtime.enter();
     // Once a handler is there, tokio leaves it there; nobody reads what it receives.
-    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).expect("a handler");
+    let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+        .expect("a handler");
     drop(entered);
     runtime
 }
