@@ -86,7 +86,8 @@ pub struct Script {
 /// What a script that ran to its end reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// For [`Mode::Probe`]: whether the change is in place.
+    /// Whether the change is in place, as far as the node was asked: always for [`Mode::Probe`], and
+    /// for [`Mode::Run`] when the script's own probe ran after it.
     pub in_place: bool,
     /// Why a probe says that it is not, in a few words.
     pub why: Option<String>,

@@ -194,6 +194,7 @@ pub struct Reader {
     tag: String,
     report: Report,
     missing: bool,
+    proven: bool,
     end: Option<End>,
     blank: bool,
 }
@@ -206,6 +207,7 @@ impl Reader {
             tag: format!("{TAG}{nonce} "),
             report: Report::default(),
             missing: false,
+            proven: false,
             end: None,
             blank: false,
         }
@@ -266,6 +268,7 @@ impl Reader {
                     .insert(key.to_owned(), Secret::new(value));
             }
             ("reboot", _) => self.report.reboot_wanted = true,
+            ("proven", _) => self.proven = true,
             ("missing", Some(value)) if !self.missing => {
                 self.missing = true;
                 self.report.why = Some(value).filter(|why| !why.is_empty());
@@ -291,7 +294,10 @@ impl Reader {
     /// How the script ended, with what it reported; nothing when its end was not proven.
     #[must_use]
     pub fn finish(mut self, mode: Mode) -> Option<(End, Report)> {
-        self.report.in_place = mode == Mode::Probe && !self.missing;
+        self.report.in_place = match mode {
+            Mode::Probe => !self.missing,
+            Mode::Run => self.proven,
+        };
         self.end.take().map(|end| (end, self.report))
     }
 }
