@@ -18,14 +18,14 @@ pub fn migrate(path: &Path) -> Result<String, Problems> {
     let source = files::read(&here.join(path), &here, &mut sink);
     let read = source.and_then(|source| Some((yaml::parse(&source, &mut sink)?, source)));
     let (Some((root, source)), true) = (read, sink.errors.is_empty()) else {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     };
     if !super::is_map(&root, &mut sink) {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     }
     let wanted = legacy::convert(root.clone(), &mut sink);
     if !sink.errors.is_empty() {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     }
     if sink.notes.is_empty() {
         return Ok(source.text.clone());
