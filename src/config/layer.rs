@@ -208,11 +208,7 @@ fn from_text(text: &str, shape: &Shape, place: &Place, sink: &mut Sink) -> Optio
 }
 
 fn from_yaml(text: &str, place: &Place, sink: &mut Sink) -> Option<Node> {
-    let source = Arc::new(Source {
-        shown: String::new(),
-        folder: std::path::PathBuf::new(),
-        text: text.to_owned(),
-    });
+    let source = Arc::new(Source::inline(text));
     let mut inner = Sink::default();
     let node = yaml::parse(&source, &mut inner);
     for problem in inner.errors {

@@ -44,11 +44,7 @@ pub fn migrate(path: &Path) -> Result<String, Problems> {
 
 /// Whether `text` reads as `wanted`, without flat keys.
 fn means(text: &str, wanted: &Node) -> bool {
-    let source = std::sync::Arc::new(super::source::Source {
-        shown: String::new(),
-        folder: std::path::PathBuf::new(),
-        text: text.to_owned(),
-    });
+    let source = std::sync::Arc::new(super::source::Source::inline(text));
     let mut sink = Sink::default();
     let read = yaml::parse(&source, &mut sink);
     sink.errors.is_empty() && read.is_some_and(|read| same(&read, wanted))
