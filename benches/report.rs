@@ -4,9 +4,26 @@
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+use wdev::clock::Clock;
+use wdev::engine::dispatcher::Engine;
+use wdev::engine::journal::{Journal, Store};
+use wdev::engine::lane::MachineLimits;
+use wdev::engine::plan::{Lane, Plan, Planned};
+use wdev::engine::state::State;
+use wdev::engine::step::{Context, Done, Limits, Probe, Step};
+use wdev::error::Result;
+use wdev::event::{Body, EVENT_VERSION, Event, Outcome, Summary};
+use wdev::names::{LaneName, RunId, StepId};
+use wdev::provider::sim::{self, Faults, Settings, Sim};
 
 /// One line of the table.
 struct Row {
@@ -136,14 +153,182 @@ fn memory() -> Row {
     }
 }
 
-/// What the engine adds to a step that does nothing.
+/// What the engine adds to a step that does nothing: with a journal in memory, so that only the
+/// engine counts, and with one on this disk, where each step waits for two records to be safe.
 fn engine_overhead() -> Vec<Row> {
-    Vec::new()
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let file = folder.path().join("journal.jsonl");
+    let on_disk = || Journal::open(&file).expect("a journal").0;
+    let in_memory = || {
+        let store = Box::new(Memory(Vec::new()));
+        Journal::open_in(store, &[], Path::new("memory"))
+            .expect("a journal")
+            .0
+    };
+    let alone = per_step(2000, in_memory());
+    let synced = per_step(200, on_disk());
+    vec![
+        Row::new("engine per step, journal in memory", micros(alone))
+            .against("under 1 ms", alone < Duration::from_millis(1)),
+        Row::new("engine per step, journal synced", micros(synced)),
+    ]
 }
 
-/// One record appended to a journal and synced to the disk.
+/// Runs an engine with four lanes of `steps` empty steps each; the time for each of all steps.
+fn per_step(steps: u32, journal: Journal) -> Duration {
+    let lanes = ["host", "cp", "winw1", "winw2"].map(|name| Lane {
+        name: LaneName::from(name),
+        title: String::new(),
+        steps: (0..steps)
+            .map(|number| Planned {
+                step: Arc::new(Nothing(number)),
+                after: Vec::new(),
+                skip: None,
+            })
+            .collect(),
+    });
+    let plan = Plan {
+        command: "up",
+        sandbox: "bench".to_owned(),
+        lanes: lanes.to_vec(),
+        resumes: true,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let took = runtime.block_on(async {
+        let clock = Clock::new();
+        let provider = Sim::open(Settings {
+            nodes: Vec::new(),
+            store: sim::Store::Memory(Arc::default()),
+            seed: 0,
+            faults: Faults::default(),
+            clock,
+        });
+        let limit = Duration::from_mins(1);
+        let engine = Engine {
+            provider: provider.expect("the simulator"),
+            clock,
+            journal,
+            state: State::default(),
+            sinks: Vec::new(),
+            run: RunId::from("bench"),
+            fail_fast: false,
+            limits: MachineLimits {
+                boot: limit,
+                reboot: limit,
+            },
+            log_path: Box::new(|_, _| PathBuf::new()),
+        };
+        let (_open, requests) = mpsc::unbounded_channel();
+        let started = Instant::now();
+        let finished = engine
+            .run(plan, requests, &|_, _| Summary::default())
+            .await;
+        assert_eq!(finished.outcome, Outcome::Done);
+        started.elapsed()
+    });
+    took / (4 * steps)
+}
+
+/// A step that does nothing and has done it at once.
+struct Nothing(u32);
+
+#[async_trait]
+impl Step for Nothing {
+    fn id(&self) -> StepId {
+        StepId::new(format!("nothing-{}", self.0))
+    }
+
+    fn title(&self) -> String {
+        "do nothing".to_owned()
+    }
+
+    fn purpose(&self) -> String {
+        "the engine is measured".to_owned()
+    }
+
+    fn phase(&self) -> &'static str {
+        "machine"
+    }
+
+    fn inputs(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("number".to_owned(), self.0.to_string())])
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            expected: Duration::ZERO,
+            deadline: Duration::from_mins(1),
+            attempts: 1,
+            pause: Duration::ZERO,
+        }
+    }
+
+    async fn probe(&self, _cx: &Context) -> Result<Probe> {
+        Ok(Probe::InPlace)
+    }
+
+    async fn run(&self, _cx: &Context) -> Result<Done> {
+        Ok(Done::default())
+    }
+}
+
+/// A journal's store that is as quick as can be.
+struct Memory(Vec<u8>);
+
+impl Store for Memory {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.0
+            .truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
+/// One record appended to a journal and synced to the disk, beside the disk's own part of it.
 fn journal_append() -> Vec<Row> {
-    Vec::new()
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (mut journal, _) = Journal::open(&folder.path().join("journal.jsonl")).expect("a journal");
+    let event = Event {
+        v: EVENT_VERSION,
+        seq: 0,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        run: RunId::from("bench"),
+        body: Body::StepFinished {
+            lane: LaneName::from("winw1"),
+            step: StepId::from("machine"),
+            took_ms: 81_234,
+            fingerprint: "0123456789abcdef".to_owned(),
+            inputs: ["box", "box_version", "cpus", "memory", "address"]
+                .map(|name| (name.to_owned(), "0123456789ab".to_owned()))
+                .into(),
+            facts: BTreeMap::new(),
+            machine: Some("0123456789abcdef".repeat(4)),
+        },
+    };
+    let ours = median(301, || {
+        let started = Instant::now();
+        journal.append(&event).expect("a record");
+        started.elapsed()
+    });
+    let mut file = std::fs::File::create(folder.path().join("bare")).expect("a file");
+    let record = vec![b'x'; 500];
+    let disk = median(301, || {
+        let started = Instant::now();
+        file.write_all(&record).expect("a write");
+        file.sync_data().expect("a sync");
+        started.elapsed()
+    });
+    vec![
+        Row::new("journal: append a record and sync it", micros(ours)),
+        Row::new("  of that a bare write and sync", micros(disk)),
+    ]
 }
 
 fn wdev() -> Command {
@@ -191,6 +376,10 @@ fn median(times: usize, mut once: impl FnMut() -> Duration) -> Duration {
     let mut taken: Vec<_> = (0..times).map(|_| once()).collect();
     taken.sort_unstable();
     taken[times / 2]
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.0} us", time.as_secs_f64() * 1e6)
 }
 
 fn millis(time: Duration) -> String {

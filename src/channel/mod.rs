@@ -86,8 +86,7 @@ pub struct Script {
 /// What a script that ran to its end reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Whether the change is in place, as far as the node was asked: always for [`Mode::Probe`], and
-    /// for [`Mode::Run`] when the script's own probe ran after it.
+    /// Whether the change is in place. After [`Mode::Run`] false may also mean that nobody has looked.
     pub in_place: bool,
     /// Why a probe says that it is not, in a few words.
     pub why: Option<String>,

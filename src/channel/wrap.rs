@@ -13,6 +13,9 @@
 //! | `wdev_stamped` | true when a run with the same fingerprint has ended well on this node |
 //! | `wdev_log TEXT` | says something |
 //!
+//! After a good run that wants no reboot, the wrapper asks `wdev_probe` at once: a "yes" is reported as
+//! [`Report::in_place`] and saves a second way to the node.
+//!
 //! Both run as root in a subshell with `set -euo pipefail`, without standard input, and with both
 //! output streams in one. A process that is left running must not keep the output open.
 //!
@@ -268,7 +271,6 @@ impl Reader {
                     .insert(key.to_owned(), Secret::new(value));
             }
             ("reboot", _) => self.report.reboot_wanted = true,
-            ("proven", _) => self.proven = true,
             ("missing", Some(value)) if !self.missing => {
                 self.missing = true;
                 self.report.why = Some(value).filter(|why| !why.is_empty());
@@ -280,6 +282,7 @@ impl Reader {
                 self.end = Some(End::Failed(code, why.unwrap_or_default()));
             }
             ("end", _) => {
+                self.proven = key == "proven";
                 self.end = Some(if key == "earlier" {
                     End::Earlier
                 } else {

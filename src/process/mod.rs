@@ -174,8 +174,9 @@ impl Command {
         self
     }
 
-    /// Leaves what the child has started running after the child's own good end. Without this,
-    /// nothing outlives it.
+    /// Leaves what the child has started running after the child's own end, as far as it does not hold
+    /// the output open. Without this, nothing outlives the child. On Windows, where what a hypervisor
+    /// starts is a service's child and not in the job, this has no effect.
     #[must_use]
     pub fn keep_leftovers(mut self) -> Self {
         self.keep_leftovers = true;

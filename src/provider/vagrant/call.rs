@@ -35,6 +35,8 @@ pub struct Caller {
     pub provider: &'static str,
     /// For pauses and limits.
     pub clock: Clock,
+    /// The OpenSSH client, when it is not the one on `PATH`.
+    pub ssh: Option<PathBuf>,
 }
 
 /// What a call is about.
@@ -113,6 +115,13 @@ impl Caller {
             .blame(Kind::Provider))
     }
 
+    /// The OpenSSH client.
+    pub fn ssh(&self) -> Result<PathBuf> {
+        self.ssh
+            .clone()
+            .map_or_else(crate::channel::ssh::find_program, Ok)
+    }
+
     /// Calls Vagrant and passes on every entry that it prints.
     ///
     /// # Errors
@@ -153,6 +162,10 @@ impl Caller {
         let mut command = self.command(call.args)?.arg("--machine-readable");
         if let Some(file) = held.for_child() {
             command = command.stdin(file);
+        }
+        if self.provider != "docker" {
+            // Hypervisors' tools start machines and services as their own children.
+            command = command.keep_leftovers();
         }
         let line = command.line();
         let doing = format!(

@@ -9,9 +9,9 @@ use crate::event::Stream;
 use crate::process::{Command, Finished, run};
 
 /// How long Docker may take to answer.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// How the names of the networks begin that Vagrant makes, and removes with the last machine
-/// (plugins/providers/docker/action/prepare_networks.rb).
+/// (`plugins/providers/docker/action/prepare_networks.rb`).
 const VAGRANT_NETWORK: &str = "vagrant_network";
 
 /// Docker's command line.

@@ -116,3 +116,92 @@ pub fn failure(doing: &str, said: &Said, ending: &str) -> Failure {
 fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(class: &str, text: &str) -> Option<&'static str> {
+        let said = Said {
+            class: if class.is_empty() {
+                String::new()
+            } else {
+                format!("Vagrant::Errors::{class}")
+            },
+            text: text.to_owned(),
+        };
+        classify(&said).map(|known| known.id.as_str())
+    }
+
+    #[test]
+    fn the_class_decides_before_the_text() {
+        assert_eq!(id("MachineLocked", "anything"), Some("machine-locked"));
+        assert_eq!(
+            id("VMBootTimeout", "…because it is locked!"),
+            Some("boot-timeout")
+        );
+    }
+
+    #[test]
+    fn text_is_found_however_vagrant_breaks_its_lines() {
+        let clash = "Stderr: docker: Error response from daemon: Conflict. The container\nname \
+                     \"/x\" is already\n in use by container \"5aff\".";
+        assert_eq!(id("ExecuteError", clash), Some("docker-name-taken"));
+        assert_eq!(
+            id(
+                "VagrantError",
+                "The SSH command responded with a non-zero exit status. Vagrant\nassumes"
+            ),
+            Some("script-failed")
+        );
+        let winrm = "in `require': cannot load such file -- winrm (LoadError)\n from x";
+        assert_eq!(id("", winrm), Some("winrm-gems-missing"));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told_in_vagrants_own_words() {
+        assert_eq!(id("Unheard", "of"), None);
+        assert_eq!(id("VagrantError", "something else"), None);
+        let said = Said {
+            class: "Vagrant::Errors::Unheard".into(),
+            text: "it\nbroke".into(),
+        };
+        let failure = failure("`vagrant up` of `cp`", &said, "exit code 1");
+        assert_eq!(failure.kind, Kind::Provider);
+        assert_eq!(
+            failure.to_string(),
+            "`vagrant up` of `cp` failed with exit code 1: it broke"
+        );
+    }
+
+    #[test]
+    fn what_is_known_brings_its_kind_and_advice() {
+        let said = Said {
+            class: "Vagrant::Errors::ProviderNotFound".into(),
+            text: String::new(),
+        };
+        let failure = failure("`vagrant up` of `cp`", &said, "exit code 1");
+        assert_eq!(failure.kind, Kind::Host);
+        assert!(failure.permanent);
+        assert!(
+            failure
+                .advice
+                .iter()
+                .any(|line| line.contains("vagrant plugin install"))
+        );
+    }
+
+    #[test]
+    fn only_locks_are_tried_again() {
+        let retried: Vec<_> = KNOWN
+            .iter()
+            .filter(|known| known.retry)
+            .map(|known| &known.id)
+            .collect();
+        assert!(!retried.is_empty());
+        assert!(
+            retried.iter().all(|id| id.starts_with("machine-locked")),
+            "{retried:?}"
+        );
+    }
+}

@@ -6,16 +6,19 @@ use super::call::{Ended, narrate};
 use super::failure::classify;
 use super::lock::Held;
 use super::node::{CONNECT, MARGIN, Node};
+use super::orphan;
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::provider::{Machine, Power};
 
 /// What creating may take on top of booting: fetching and unpacking a box.
 const CREATE: Duration = Duration::from_hours(1);
+/// How long `destroy` waits for another Vagrant before it looks who that is.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(3);
 /// How often `up` may begin anew: after a leftover was removed, or the machine changed by itself.
 const ATTEMPTS: u32 = 3;
 /// The pseudo id of a docker machine whose container is about to be made
-/// (plugins/providers/docker/action/init_state.rb).
+/// (`plugins/providers/docker/action/init_state.rb`).
 const PREPARING: &str = "preparing";
 
 impl Node {
@@ -148,7 +151,7 @@ impl Node {
 
     pub(super) async fn destroy(&self, io: &Io) -> Result<()> {
         if self.caller.dir.is_dir() {
-            let held = self.lock.take(self.patience(), io).await?;
+            let held = self.take_from_orphan(io).await?;
             self.forget_boot()?;
             self.destroy_held(&held, io).await?;
         }
@@ -158,6 +161,19 @@ impl Node {
             io.note(format!("removed the container `{}`", self.machine.unique));
         }
         Ok(())
+    }
+
+    /// Takes the lock, if need be from a Vagrant that nobody waits for any more.
+    async fn take_from_orphan(&self, io: &Io) -> Result<Held> {
+        match self.lock.take(ORPHAN_PATIENCE, io).await {
+            Err(failure) if failure.kind == Kind::Busy => {
+                if orphan::end(&self.caller.dir, self.name(), self.lock.starter()) > 0 {
+                    io.note("ended a Vagrant that an earlier wdev had left behind");
+                }
+                self.lock.take(self.patience(), io).await
+            }
+            taken => taken,
+        }
     }
 
     async fn destroy_held(&self, held: &Held, io: &Io) -> Result<()> {

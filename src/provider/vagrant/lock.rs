@@ -6,7 +6,6 @@
 //! killed; on Windows Vagrant dies with wdev.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,10 +99,18 @@ impl MachineLock {
         }
     }
 
-    /// Remembers which process was started under the lock, to be named to whoever waits.
+    /// Remembers what is run under the lock, to be named to whoever waits.
     pub fn note_holder(&self, what: &str) {
-        // Only a help for the user: without it the message is less exact.
-        let _ = write(&self.holder(), what);
+        let text = format!("{}\n{what}\n", std::process::id());
+        // Only a help: without it the messages are less exact.
+        let _ = std::fs::write(self.holder(), text);
+    }
+
+    /// The process id of the wdev that last ran something under the lock.
+    #[must_use]
+    pub fn starter(&self) -> Option<u32> {
+        let text = std::fs::read_to_string(self.holder()).ok()?;
+        text.lines().next()?.trim().parse().ok()
     }
 
     fn holder(&self) -> PathBuf {
@@ -111,9 +118,9 @@ impl MachineLock {
     }
 
     fn who(&self) -> String {
-        let mut text = String::new();
-        match File::open(self.holder()).and_then(|mut file| file.read_to_string(&mut text)) {
-            Ok(_) if !text.trim().is_empty() => format!(": {}", text.trim()),
+        let text = std::fs::read_to_string(self.holder()).unwrap_or_default();
+        match (text.lines().nth(1), self.starter()) {
+            (Some(what), Some(starter)) => format!(": {what}, started by wdev (process {starter})"),
             _ => String::new(),
         }
     }
@@ -141,14 +148,4 @@ fn open(path: &Path) -> Result<File> {
         .truncate(false)
         .open(path)
         .map_err(|error| io_failure("open", path, &error))
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .open(path)?;
-    file.rewind()?;
-    file.write_all(text.as_bytes())
 }

@@ -12,6 +12,7 @@ pub mod failure;
 mod lifecycle;
 mod lock;
 mod node;
+mod orphan;
 mod provision;
 pub mod records;
 pub mod state;
@@ -49,6 +50,8 @@ pub struct Settings {
     pub halt: Duration,
     /// For pauses and limits.
     pub clock: Clock,
+    /// The OpenSSH client; the one on `PATH` when none is given.
+    pub ssh: Option<PathBuf>,
 }
 
 /// One machine of the Vagrantfile.
@@ -80,6 +83,7 @@ impl Vagrant {
             dir: settings.dir,
             provider: settings.provider,
             clock: settings.clock,
+            ssh: settings.ssh,
         };
         let nodes = settings
             .machines
@@ -135,7 +139,7 @@ impl Provider for Vagrant {
 
     async fn check(&self, io: &Io) -> Result<()> {
         check::version(&self.caller, io).await?;
-        crate::channel::ssh::find_program()?;
+        self.caller.ssh()?;
         if self.provider == "docker" {
             docker::Docker::new(self.caller.clock)
                 .check(check::LIMIT, io)

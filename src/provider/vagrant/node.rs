@@ -16,11 +16,11 @@ use crate::error::{Failure, Kind, Result, io_failure};
 use crate::provider::{Machine, Power};
 
 /// How long a question about a machine may take.
-const ASK: Duration = Duration::from_secs(120);
+const ASK: Duration = Duration::from_mins(2);
 /// How long `inspect` waits for another Vagrant before it says that the machine is changing.
 const INSPECT_PATIENCE: Duration = Duration::from_secs(10);
 /// What a stop or a start may take on top of the limits that the machine has for it.
-pub(super) const MARGIN: Duration = Duration::from_secs(120);
+pub(super) const MARGIN: Duration = Duration::from_mins(2);
 /// How long one attempt to connect may take while a machine boots.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
@@ -175,18 +175,14 @@ impl Node {
     /// How to reach the machine directly. Asked of Vagrant once per boot; `fresh` asks again.
     pub(super) async fn ssh(&self, fresh: bool, io: &Io) -> Result<Ssh> {
         if !fresh && self.own("ssh").is_file() {
-            return Ok(Ssh::new(
-                ssh::find_program()?,
-                &self.own("ssh"),
-                self.name(),
-            ));
+            return Ok(Ssh::new(self.caller.ssh()?, &self.own("ssh"), self.name()));
         }
         let held = self.lock.take(self.patience(), io).await?;
         self.ssh_held(&held, fresh, io).await
     }
 
     async fn ssh_held(&self, held: &Held, fresh: bool, io: &Io) -> Result<Ssh> {
-        let program = ssh::find_program()?;
+        let program = self.caller.ssh()?;
         let path = self.own("ssh");
         if fresh || !path.is_file() {
             let mut config = None;
@@ -245,11 +241,8 @@ impl Node {
         io: &Io,
         entry: &mut (dyn FnMut(&Entry) + Send),
     ) -> Result<Ended> {
-        self.lock.note_holder(&format!(
-            "`vagrant {}`, started by wdev (process {})",
-            args.join(" "),
-            std::process::id()
-        ));
+        self.lock
+            .note_holder(&format!("`vagrant {}`", args.join(" ")));
         let call = Call {
             args,
             node: self.name(),

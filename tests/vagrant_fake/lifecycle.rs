@@ -1,0 +1,161 @@
+//! Bringing machines up and down.
+
+use wdev::error::Kind;
+use wdev::provider::{Power, Provider};
+
+use crate::world::{RUNNING, SSH_CONFIG, World, blocks, cp, says};
+
+#[tokio::test]
+async fn up_creates_proves_and_does_nothing_the_second_time() {
+    let world = World::new("");
+    let up = format!(
+        "expect up cp --provider libvirt --no-provision --no-destroy-on-error --no-install-provider --machine-readable\n\
+         env VAGRANT_CWD\nenv VAGRANT_CHECKPOINT_DISABLE\nmkfile {} uuid-1\n",
+        world.id().display()
+    );
+    world
+        .vagrant
+        .script(&blocks(&[&up, RUNNING, SSH_CONFIG, RUNNING]));
+    world.ssh.script(&blocks(&["exit 0\n"; 2]));
+    let provider = world.provider();
+    let machine = provider.up(&cp(), &world.io()).await.unwrap();
+    assert_eq!(
+        (machine.power, machine.id.as_deref()),
+        (Power::Running, Some("uuid-1"))
+    );
+    assert!(
+        world
+            .shown()
+            .contains(&format!("VAGRANT_CWD={}", world.dir.path().display()))
+    );
+    assert!(world.shown().contains("VAGRANT_CHECKPOINT_DISABLE=1"));
+    provider.up(&cp(), &world.io()).await.unwrap();
+    assert_eq!(
+        world.calls(),
+        ["up cp", "status cp", "ssh-config cp", "status cp"]
+    );
+}
+
+#[tokio::test]
+async fn a_machine_whose_boot_was_cut_short_is_restarted_and_not_just_believed() {
+    let world = World::with_machine(&blocks(&[
+        RUNNING,
+        "expect reload cp --no-provision\n",
+        RUNNING,
+        SSH_CONFIG,
+    ]));
+    world.ssh.script("exit 0\n");
+    world.provider().up(&cp(), &world.io()).await.unwrap();
+    assert_eq!(
+        world.calls(),
+        ["status cp", "reload cp", "status cp", "ssh-config cp"]
+    );
+}
+
+#[tokio::test]
+async fn exit_code_0_without_a_running_machine_is_no_success() {
+    let off = "print 1,cp,state,shutoff\n";
+    let world = World::with_machine(&blocks(&[off, "", off, off, "", off, off, "", off]));
+    let failure = world.provider().up(&cp(), &world.io()).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Provider);
+    says(&failure, "does not stay up");
+}
+
+#[tokio::test]
+async fn a_failed_up_says_why_and_what_to_do() {
+    let world = World::new(
+        "print 1,,error-exit,Vagrant::Errors::VMBootTimeout,Timed out while waiting\nexit 1\n",
+    );
+    let failure = world.provider().up(&cp(), &world.io()).await.unwrap_err();
+    says(&failure, "`vagrant up` of `cp` failed");
+    says(&failure, "timeouts.boot");
+    assert!(!failure.permanent, "a slow boot may be tried again");
+}
+
+#[tokio::test]
+async fn a_question_in_the_middle_of_up_is_an_error_with_the_question() {
+    let world = World::new("prompt Which switch should be used? \nsleep-forever\n");
+    let failure = world.provider().up(&cp(), &world.io()).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Provider);
+    says(&failure, "Which switch should be used?");
+}
+
+#[tokio::test]
+async fn halt_believes_the_state_and_not_the_exit_code() {
+    let world = World::with_machine(&blocks(&["expect halt cp\n", RUNNING]));
+    let failure = world.provider().halt(&cp(), &world.io()).await.unwrap_err();
+    says(&failure, "did not stop");
+    let world = World::with_machine(&blocks(&["expect halt cp\n", "print 1,cp,state,shutoff\n"]));
+    world.provider().halt(&cp(), &world.io()).await.unwrap();
+    let world = World::new("");
+    world.provider().halt(&cp(), &world.io()).await.unwrap();
+    assert!(world.calls().is_empty());
+}
+
+#[tokio::test]
+async fn destroy_is_proven_and_can_be_done_twice() {
+    let world = World::with_machine("");
+    let destroy = format!("expect destroy -f cp\nrmfile {}\n", world.id().display());
+    world.vagrant.script(&destroy);
+    let provider = world.provider();
+    provider.destroy(&cp(), &world.io()).await.unwrap();
+    provider.destroy(&cp(), &world.io()).await.unwrap();
+    assert_eq!(world.vagrant.calls(), ["destroy -f cp --machine-readable"]);
+    let world = World::with_machine(&blocks(&["", RUNNING]));
+    world
+        .provider()
+        .destroy(&cp(), &world.io())
+        .await
+        .unwrap_err();
+    assert!(
+        world.id().exists(),
+        "a machine that is still there is not forgotten"
+    );
+}
+
+#[tokio::test]
+async fn a_machine_without_its_vagrantfile_is_not_forgotten() {
+    let world = World::with_machine("");
+    std::fs::remove_file(world.path("Vagrantfile")).unwrap();
+    let failure = world
+        .provider()
+        .destroy(&cp(), &world.io())
+        .await
+        .unwrap_err();
+    says(&failure, "wdev render");
+    assert!(world.id().exists());
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn destroy_ends_a_vagrant_whose_wdev_is_gone() {
+    let world = World::with_machine("");
+    let destroy = format!("rmfile {}\n", world.id().display());
+    world
+        .vagrant
+        .script(&blocks(&["pid\ngrandchild\nsleep-forever\n", &destroy]));
+    // As an earlier wdev left it: alone in its session, with the locked file as its standard input.
+    let lock = world.path(".driver/cp.lock");
+    std::fs::create_dir_all(world.path(".driver")).unwrap();
+    std::fs::write(
+        world.path(".driver/cp.holder"),
+        "4194304\n`vagrant up cp`\n",
+    )
+    .unwrap();
+    let file = std::fs::File::create(&lock).unwrap();
+    file.lock().unwrap();
+    let mut orphan = std::process::Command::new("setsid")
+        .arg(&world.vagrant.program)
+        .args(["up", "cp", "--machine-readable"])
+        .env("VAGRANT_CWD", world.dir.path())
+        .stdin(file)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let (pid, grandchild) = (world.vagrant.pid("pid"), world.vagrant.pid("grandchild"));
+    world.provider().destroy(&cp(), &world.io()).await.unwrap();
+    assert!(orphan.wait().is_ok());
+    assert!(crate::fakes::ended(pid) && crate::fakes::ended(grandchild));
+    assert_eq!(world.calls(), ["up cp", "destroy -f"]);
+    assert!(world.shown().contains("ended a Vagrant"));
+}

@@ -1,0 +1,135 @@
+//! A sandbox whose Vagrant and SSH are fakes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use wdev::channel::{Channel, Io, Line, Mode, Os, Script};
+use wdev::clock::Clock;
+use wdev::error::Failure;
+use wdev::names::LaneName;
+use wdev::provider::Provider;
+use wdev::provider::vagrant::{MachineRef, Settings, Vagrant};
+use wdev::stop::Stop;
+
+use crate::fakes::Fake;
+
+pub const RUNNING: &str = "print 1,cp,metadata,provider,libvirt\nprint 1,cp,state,running\n";
+pub const LOCKED: &str =
+    "print 1,,error-exit,Vagrant::Errors::MachineLocked,because it is locked!\nexit 1\n";
+pub const SSH_CONFIG: &str =
+    "expect ssh-config cp\nprint 1,cp,ssh-config,Host cp\\n  Port 2222\\n\n";
+
+/// A sandbox with one machine `cp`, whose Vagrant and SSH are fakes.
+pub struct World {
+    pub vagrant: Fake,
+    pub ssh: Fake,
+    pub dir: tempfile::TempDir,
+    pub shown: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    pub fn new(vagrant: &str) -> Self {
+        let world = Self {
+            vagrant: Fake::new("vagrant", vagrant),
+            ssh: Fake::new("ssh", ""),
+            dir: tempfile::tempdir().unwrap(),
+            shown: Arc::default(),
+        };
+        std::fs::write(world.path("Vagrantfile"), "").unwrap();
+        world
+    }
+
+    /// A world in which Vagrant knows the machine.
+    pub fn with_machine(vagrant: &str) -> Self {
+        let world = Self::new(vagrant);
+        let id = world.id();
+        std::fs::create_dir_all(id.parent().unwrap()).unwrap();
+        std::fs::write(id, "uuid-1").unwrap();
+        world
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn id(&self) -> PathBuf {
+        self.path(".vagrant/machines/cp/libvirt/id")
+    }
+
+    pub fn provider(&self) -> Vagrant {
+        self.provider_of(self.vagrant.program.clone(), Clock::with_speed(20.0))
+    }
+
+    pub fn provider_of(&self, program: PathBuf, clock: Clock) -> Vagrant {
+        Vagrant::new(Settings {
+            program,
+            dir: self.dir.path().to_owned(),
+            provider: "libvirt",
+            machines: vec![MachineRef {
+                lane: cp(),
+                os: Os::Linux,
+                unique: "wdev-test-cp".to_owned(),
+            }],
+            boot: Duration::from_mins(2),
+            halt: Duration::from_mins(1),
+            clock,
+            ssh: Some(self.ssh.program.clone()),
+        })
+    }
+
+    pub fn channel(&self) -> Arc<dyn Channel> {
+        self.provider().channel(&cp())
+    }
+
+    pub fn io(&self) -> Io {
+        let shown = Arc::clone(&self.shown);
+        Io {
+            output: Arc::new(move |line: Line| shown.lock().unwrap().push(line.text)),
+            stop: Stop::never(),
+        }
+    }
+
+    pub fn shown(&self) -> String {
+        self.shown.lock().unwrap().join("\n")
+    }
+
+    /// The subcommand and the machine of each call of Vagrant.
+    pub fn calls(&self) -> Vec<String> {
+        let two = |call: String| call.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        self.vagrant.calls().into_iter().map(two).collect()
+    }
+}
+
+pub fn cp() -> LaneName {
+    "cp".into()
+}
+
+pub fn script(mode: Mode) -> Script {
+    Script {
+        name: "a-step".to_owned(),
+        os: Os::Linux,
+        mode,
+        text: Some("wdev_run() { :; }\nwdev_probe() { :; }\n".to_owned()),
+        effects: Vec::new(),
+        fingerprint: "f1".to_owned(),
+        secrets: BTreeMap::new(),
+    }
+}
+
+pub fn blocks(blocks: &[&str]) -> String {
+    blocks.join("next\n")
+}
+
+pub fn says(failure: &Failure, text: &str) {
+    let all = format!("{failure} {:?}", failure.advice);
+    assert!(all.contains(text), "`{text}` is not in {all}");
+}
+
+/// A script that prints each line of a text with this word.
+pub fn print_all(word: &str, text: &str) -> String {
+    text.lines().fold(String::new(), |script, line| {
+        script + word + " " + line + "\n"
+    })
+}
