@@ -223,9 +223,7 @@ fn per_step(steps: u32, journal: Journal) -> Duration {
         };
         let (_open, requests) = mpsc::unbounded_channel();
         let started = Instant::now();
-        let finished = engine
-            .run(plan, requests, &|_, _| Summary::default())
-            .await;
+        let finished = engine.run(plan, requests, &|_, _| Summary::default()).await;
         assert_eq!(finished.outcome, Outcome::Done);
         started.elapsed()
     });

@@ -159,6 +159,7 @@ pub(super) fn open_vagrant(
             .collect(),
         boot: Duration::from_secs(record.boot_seconds),
         halt: Duration::from_mins(5),
+        ssh: None,
         clock,
     }))
 }

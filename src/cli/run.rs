@@ -82,7 +82,8 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
                 .map(|(node, keys)| summary(node, keys, state, command))
                 .collect(),
             kubeconfig: None,
-            logs: Some(logs.clone()),
+            // A sandbox that is gone took its logs with it.
+            logs: (command != "destroy" || outcome != Outcome::Done).then(|| logs.clone()),
             phases: Vec::new(),
             next: next_commands(command, outcome, &steps),
         };

@@ -16,7 +16,7 @@ use crate::engine::state::{State, Status};
 use crate::error::{Failure, Result};
 use crate::event::{Outcome, lines::SIMULATION};
 use crate::home::{Holder, SandboxFolder};
-use crate::names::StepId;
+use crate::names::{StepId, StepKey};
 use crate::plan::node::Node;
 use crate::plan::record::Record;
 use crate::provider::{Machine, Power};
@@ -148,7 +148,9 @@ fn look(record: &Record, folder: &SandboxFolder) -> Result<Vec<Machine>> {
 }
 
 fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool) -> NodeReport {
-    let steps = state.steps.iter().filter(|(key, _)| key.lane == node.name);
+    // `halt` is done to a node, not one of the steps that make it.
+    let of_node = |key: &StepKey| key.lane == node.name && key.step.as_str() != "halt";
+    let steps = state.steps.iter().filter(|(key, _)| of_node(key));
     let mut report = NodeReport {
         name: node.name.to_string(),
         role: node.role.title(),

@@ -88,10 +88,11 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     if arguments.sim.any() && record.provider != ProviderName::Sim {
         ui.err("note: the options for simulations have no effect on real machines");
     }
-    preflight::check(config, record.provider)?;
+    let index = Index::of_user()?;
+    preflight::check(config, &record, &index, folder)?;
     let _lock = folder.lock("up")?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
-    Index::of_user()?.add(&Indexed {
+    index.add(&Indexed {
         sandbox: config.sandbox.clone(),
         folder: folder.path().to_owned(),
     })?;
