@@ -4,7 +4,8 @@
 //! chosen byte of the journal, or at a chosen moment. The simulated world, like a real one, lives on.
 //! However often that happens, the world must end as it does in a run that nothing disturbs.
 
-mod common;
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 #[path = "crash/world.rs"]
 mod world;
 

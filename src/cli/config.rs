@@ -79,7 +79,7 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
                 .advise("name the file: `wdev config migrate FILE`")
             })?,
     };
-    let migrated = config::migrate(&file).map_err(|problems| session::invalid(problems, ui))?;
+    let migrated = config::migrate(&file).map_err(|problems| session::invalid(&problems, ui))?;
     if !write {
         ui.out(&migrated)?;
         return Ok(0);

@@ -144,7 +144,7 @@ pub struct Overrides {
     /// The Kubernetes version, such as 1.36 or ci/latest.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<String>,
-    /// Any other value of variables.yml, such as control_plane.memory=6GiB.
+    /// Any other value of variables.yml, such as `control_plane.memory=6GiB`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -202,7 +202,7 @@ impl Globals {
         }
         let names: Vec<String> = allowed
             .iter()
-            .filter_map(|format| format.to_possible_value())
+            .filter_map(ValueEnum::to_possible_value)
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
         Err(Box::new(

@@ -20,20 +20,20 @@ use crate::provider::{Provider, host};
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SimArguments {
     /// Run a simulation this many times as fast as reality, to watch it; without it, at once.
-    #[arg(long, value_name = "FACTOR", help_heading = "Simulation")]
-    sim_speed: Option<f64>,
+    #[arg(long = "sim-speed", value_name = "FACTOR", help_heading = "Simulation")]
+    speed: Option<f64>,
     /// Decides every duration and every random fault of a simulation.
-    #[arg(long, value_name = "NUMBER", help_heading = "Simulation")]
-    sim_seed: Option<u64>,
+    #[arg(long = "sim-seed", value_name = "NUMBER", help_heading = "Simulation")]
+    seed: Option<u64>,
     /// Let something go wrong, such as `winw1/features=die:once`; see docs/simulator.md.
-    #[arg(long, value_name = "FAULT", help_heading = "Simulation")]
-    sim_fault: Vec<String>,
+    #[arg(long = "sim-fault", value_name = "FAULT", help_heading = "Simulation")]
+    faults: Vec<String>,
 }
 
 impl SimArguments {
     /// The speed to watch a simulation at, when one was asked for.
     pub fn speed(&self) -> Result<Option<f64>> {
-        match self.sim_speed {
+        match self.speed {
             Some(speed) if !(speed.is_finite() && speed > 0.0) => Err(Box::new(Failure::new(
                 Kind::Arguments,
                 format!("`--sim-speed {speed}` is not a factor above 0"),
@@ -44,12 +44,12 @@ impl SimArguments {
 
     /// The seed, when one was given.
     pub fn seed(&self) -> Option<u64> {
-        self.sim_seed
+        self.seed
     }
 
     fn faults(&self) -> Result<Faults> {
         let scripted = self
-            .sim_fault
+            .faults
             .iter()
             .map(|text| Fault::parse(text))
             .collect::<Result<_>>()?;
@@ -61,7 +61,7 @@ impl SimArguments {
 
     /// Whether anything of this makes sense only in a simulation, and was asked for.
     pub fn any(&self) -> bool {
-        self.sim_speed.is_some() || self.sim_seed.is_some() || !self.sim_fault.is_empty()
+        self.speed.is_some() || self.seed.is_some() || !self.faults.is_empty()
     }
 }
 

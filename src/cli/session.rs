@@ -33,7 +33,7 @@ pub struct Existing {
 /// `Configuration` with every mistake.
 pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
     let request = request(globals, overrides)?;
-    let loaded = config::load(&request).map_err(|problems| invalid(problems, ui))?;
+    let loaded = config::load(&request).map_err(|problems| invalid(&problems, ui))?;
     let remarks: Vec<Diagnostic> = loaded
         .notes
         .iter()
@@ -48,7 +48,7 @@ pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session
 }
 
 /// Tells every mistake with its place, and returns the failure that stands for them.
-pub fn invalid(problems: Problems, ui: &Ui) -> Box<Failure> {
+pub fn invalid(problems: &Problems, ui: &Ui) -> Box<Failure> {
     ui.err(&problems.render(ui.err_colored()));
     let message = match problems.0.len() {
         1 => "the configuration has a mistake".to_owned(),

@@ -1,5 +1,6 @@
 //! `wdev up`
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -173,10 +174,10 @@ fn recreate(
 pub(super) fn next_command(globals: &Globals) -> String {
     let mut command = "wdev up".to_owned();
     if let Some(config) = &globals.config {
-        command.push_str(&format!(" --config {}", crate::process::quote(config)));
+        let _ = write!(command, " --config {}", crate::process::quote(config));
     }
     if let Some(sandbox) = &globals.sandbox {
-        command.push_str(&format!(" --sandbox {}", crate::process::quote(sandbox)));
+        let _ = write!(command, " --sandbox {}", crate::process::quote(sandbox));
     }
     command
 }

@@ -385,8 +385,8 @@ impl Bench {
                 run: RunId::from("run"),
                 fail_fast: self.fail_fast,
                 limits: MachineLimits {
-                    boot: Duration::from_secs(60),
-                    reboot: Duration::from_secs(60),
+                    boot: Duration::from_mins(1),
+                    reboot: Duration::from_mins(1),
                 },
                 log_path: Box::new(|lane, step| PathBuf::from(format!("{lane}-{step}.log"))),
             };

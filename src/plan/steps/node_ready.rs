@@ -23,7 +23,7 @@ pub fn step(build: &Build) -> GuestStep {
         inputs: inputs([]),
         limits: Limits {
             deadline: timeouts.ready,
-            ..limits(timeouts, Duration::from_secs(60))
+            ..limits(timeouts, Duration::from_mins(1))
         },
         os: build.node.os,
         text: None,
