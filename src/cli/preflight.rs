@@ -1,14 +1,48 @@
 //! What must hold on the host before anything is made.
 
+use super::provider::{self, SimArguments};
+use super::run::block_on;
+use crate::channel::Io;
+use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::config::{Config, host_memory_mib};
 use crate::error::{Failure, Kind, Result};
+use crate::home::SandboxFolder;
+use crate::plan::record::Record;
 
-/// Checks the host's memory against what the machines will take.
+/// Checks that the provider is there and works, and that the host has the memory that the machines
+/// will take.
 ///
 /// # Errors
-/// `Host` when they want more than the host has.
-pub(super) fn check(config: &Config, provider: ProviderName) -> Result<()> {
+/// `Host` when something is missing.
+pub(super) fn check(config: &Config, record: &Record, folder: &SandboxFolder) -> Result<()> {
+    built(record.provider)?;
+    memory(config, record.provider)?;
+    if record.provider == ProviderName::Sim {
+        return Ok(());
+    }
+    block_on(false, async {
+        let provider = provider::open(record, folder, Clock::new(), &SimArguments::default())?;
+        provider.check(&Io::silent()).await
+    })
+}
+
+/// Refuses what this version of wdev has no Vagrantfile for.
+fn built(provider: ProviderName) -> Result<()> {
+    if matches!(provider, ProviderName::Sim | ProviderName::Docker) {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            format!("the provider `{provider}` is not built yet in this version of wdev"),
+        )
+        .advise("to see the whole flow without any machine: `--provider sim`")
+        .advise("to make and prepare Linux machines: `--provider docker`"),
+    ))
+}
+
+fn memory(config: &Config, provider: ProviderName) -> Result<()> {
     // Containers take what they use, and a simulation takes nothing.
     if matches!(provider, ProviderName::Sim | ProviderName::Docker) {
         return Ok(());
