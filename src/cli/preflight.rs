@@ -4,30 +4,55 @@ use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 
+use super::provider::{self, SimArguments};
+use super::run::block_on;
+use crate::channel::Io;
+use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::config::{Config, host_memory_mib};
 use crate::error::{Failure, Kind, Result};
 use crate::home::{Index, SandboxFolder};
 use crate::plan::record::Record;
 
-/// Checks the host against what the sandbox will take. Simulations take nothing.
+/// Checks that the provider is there and works, and that the host has what the machines will take.
+/// Simulations take nothing.
 ///
 /// # Errors
-/// `Host` when the machines want more memory than the host has, or an address that another sandbox has.
+/// `Host` when something is missing, or an address belongs to another sandbox.
 pub(super) fn check(
     config: &Config,
     record: &Record,
     index: &Index,
-    own: &SandboxFolder,
+    folder: &SandboxFolder,
 ) -> Result<()> {
     if record.provider == ProviderName::Sim {
         return Ok(());
     }
+    built(record.provider)?;
     // Containers take what they use.
     if record.provider != ProviderName::Docker {
         memory(config)?;
     }
-    addresses(record, &others(index, own))
+    addresses(record, &others(index, folder))?;
+    block_on(false, async {
+        let provider = provider::open(record, folder, Clock::new(), &SimArguments::default())?;
+        provider.check(&Io::silent()).await
+    })
+}
+
+/// Refuses what this version of wdev has no Vagrantfile for.
+fn built(provider: ProviderName) -> Result<()> {
+    if provider == ProviderName::Docker {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            format!("the provider `{provider}` is not built yet in this version of wdev"),
+        )
+        .advise("to see the whole flow without any machine: `--provider sim`")
+        .advise("to make and prepare Linux machines: `--provider docker`"),
+    ))
 }
 
 fn memory(config: &Config) -> Result<()> {

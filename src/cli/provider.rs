@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+use crate::engine::plan::{Lane, Plan};
 use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::plan::node::Role;
@@ -45,6 +46,43 @@ impl SimArguments {
     /// The seed, when one was given.
     pub fn seed(&self) -> Option<u64> {
         self.seed
+    }
+
+    /// Whether they can be understood; asked before anything is made.
+    pub fn check(&self) -> Result<()> {
+        self.speed()?;
+        self.faults().map(|_| ())
+    }
+
+    /// Whether each fault can strike: one that never does would look like a good run.
+    ///
+    /// # Errors
+    /// `Arguments`, with what there is.
+    pub fn check_against(&self, plan: &Plan) -> Result<()> {
+        let lanes = plan.lanes.iter().filter(|lane| !lane.name.is_host());
+        for fault in &self.faults()?.scripted {
+            let nodes: Vec<&Lane> = lanes
+                .clone()
+                .filter(|lane| fault.node().is_none_or(|node| *node == lane.name))
+                .collect();
+            let mut steps = nodes.iter().flat_map(|lane| &lane.steps);
+            let missing = match (fault.node(), fault.step()) {
+                (Some(node), _) if nodes.is_empty() => format!("there is no node `{node}`"),
+                (_, Some(step)) if !steps.any(|planned| planned.step.id().as_str() == step) => {
+                    format!("there is no step `{step}` there")
+                }
+                _ => continue,
+            };
+            return Err(Box::new(
+                Failure::new(
+                    Kind::Arguments,
+                    format!("the fault `{fault}` would never strike"),
+                )
+                .because(missing)
+                .advise("`wdev plan` shows the nodes and their steps"),
+            ));
+        }
+        Ok(())
     }
 
     fn faults(&self) -> Result<Faults> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Globals, Overrides};
 use crate::config::{self, Diagnostic, Loaded, Problems, Request};
-use crate::error::{Failure, Kind, Result, io_failure};
+use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::plan::record::Record;
 use crate::ui::{Ui, Verbosity};
@@ -117,10 +117,11 @@ pub fn existing(globals: &Globals) -> Result<Existing> {
         None => name_without_flag(globals, &project)?,
     };
     let folder = SandboxFolder::new(&project, &name);
-    if !folder.exists() {
+    // Any other name could lead out of `.wdev`, to a folder that is not ours.
+    if !config::is_sandbox_name(&name) || !folder.exists() {
         return Err(not_found(&name, &project));
     }
-    let record = Record::read(&folder.record())?;
+    let record = Record::find(&folder)?;
     Ok(Existing {
         name,
         folder,
@@ -174,7 +175,13 @@ fn project(globals: &Globals) -> Result<PathBuf> {
 }
 
 fn current_folder() -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| io_failure("find", Path::new("."), &error))
+    std::env::current_dir().map_err(|error| {
+        Box::new(
+            Failure::new(Kind::Host, "cannot tell what the current folder is")
+                .because(error)
+                .advise("change to a folder that exists"),
+        )
+    })
 }
 
 /// The sandboxes of a project.

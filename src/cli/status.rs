@@ -16,9 +16,10 @@ use crate::engine::state::{State, Status};
 use crate::error::{Failure, Result};
 use crate::event::{Outcome, lines::SIMULATION};
 use crate::home::{Holder, SandboxFolder};
-use crate::names::{StepId, StepKey};
+use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::plan::record::Record;
+use crate::plan::steps::power::is_action;
 use crate::provider::{Machine, Power};
 use crate::ui::Ui;
 
@@ -148,9 +149,11 @@ fn look(record: &Record, folder: &SandboxFolder) -> Result<Vec<Machine>> {
 }
 
 fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool) -> NodeReport {
-    // `halt` is done to a node, not one of the steps that make it.
-    let of_node = |key: &StepKey| key.lane == node.name && key.step.as_str() != "halt";
-    let steps = state.steps.iter().filter(|(key, _)| of_node(key));
+    let last = state.last_run.as_ref().map(|last| last.command.as_str());
+    // How an earlier `halt` went says nothing any more.
+    let steps = state.steps.iter().filter(|(key, _)| {
+        key.lane == node.name && (!is_action(&key.step) || last == Some(key.step.as_str()))
+    });
     let mut report = NodeReport {
         name: node.name.to_string(),
         role: node.role.title(),
@@ -169,7 +172,7 @@ fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool
     for (key, record) in steps {
         match &record.status {
             Status::Done => {
-                report.done += 1;
+                report.done += usize::from(!is_action(&key.step));
                 continue;
             }
             Status::Started if running => report.phase = "running",

@@ -53,7 +53,7 @@ pub(super) struct Prepared {
 
 /// Settles the provider and makes the plan. Changes nothing.
 pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
-    let earlier = Record::read(&folder.record())?;
+    let earlier = Record::find(folder)?;
     let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
     let target = Target {
         config,
@@ -76,6 +76,8 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    arguments.sim.check()?;
+    run::format(globals)?;
     let session = session::load(globals, &arguments.overrides, ui)?;
     let (config, folder) = (&session.loaded.config, &session.folder);
     let Prepared {
@@ -83,6 +85,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         mut record,
         why_provider,
     } = prepare(config, folder)?;
+    arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));
     }
@@ -125,9 +128,19 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 fn warn_of_leftovers(record: &Record, plan: &Plan, ui: &Ui) {
     let planned = |name: &LaneName| plan.lanes.iter().any(|lane| lane.name == *name);
     for node in record.nodes.iter().filter(|node| !planned(&node.name)) {
+        let heir = record
+            .nodes
+            .iter()
+            .find(|other| planned(&other.name) && other.address == node.address);
+        let clash = heir.map_or_else(String::new, |heir| {
+            format!(
+                "; it still has the address {}, which `{}` is to have now: stop it",
+                node.address, heir.name
+            )
+        });
         ui.err(&format!(
             "warning: `{}` is no longer in the configuration; its machine is left alone, and \
-             `wdev destroy` removes it with the rest",
+             `wdev destroy` removes it with the rest{clash}",
             node.name
         ));
     }

@@ -42,6 +42,7 @@ pub use self::schema::schema;
 pub use self::secret::redact_url;
 pub use self::show::{show_json, show_yaml};
 pub use self::source::Origin;
+pub use self::text::is_sandbox_name;
 
 use self::diagnostic::Sink;
 use self::item::Item;
