@@ -87,7 +87,7 @@ fn others(index: &Index, own: &SandboxFolder) -> Vec<(SandboxFolder, Record)> {
         .filter(|folder| folder.path() != own.path() && folder.exists())
         // A sandbox that cannot be read is its own `up`'s problem, not this one's.
         .filter_map(|folder| {
-            Record::read(&folder.record())
+            Record::find(&folder)
                 .ok()
                 .flatten()
                 .map(|record| (folder, record))

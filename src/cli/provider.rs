@@ -14,6 +14,7 @@ use crate::home::SandboxFolder;
 use crate::plan::node::Role;
 use crate::plan::record::Record;
 use crate::provider::sim::{Fault, Faults, Settings, Sim, SimNode, Store};
+use crate::provider::vagrant::docker::Network;
 use crate::provider::vagrant::{self, MachineRef, Vagrant};
 use crate::provider::{Provider, host};
 
@@ -199,5 +200,10 @@ pub(super) fn open_vagrant(
         halt: Duration::from_mins(5),
         ssh: None,
         clock,
+        ssh: None,
+        network: (record.provider == ProviderName::Docker).then(|| Network {
+            name: record.network.clone(),
+            subnet: record.subnet,
+        }),
     }))
 }

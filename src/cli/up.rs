@@ -63,7 +63,9 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let plan = plan::up::plan(&target)?;
     let nodes = plan::node::nodes(&target);
     let boot = config.timeouts.boot.as_secs();
-    let mut record = Record::new(&config.sandbox, provider, config.network.nodes, nodes, boot);
+    let network = plan::naming::unique_prefix(&target);
+    let subnet = config.network.nodes;
+    let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);
     record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
     if let Some(earlier) = &earlier {
         record.keep(earlier);

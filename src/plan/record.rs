@@ -32,6 +32,8 @@ pub struct Record {
     pub provider: ProviderName,
     /// The subnet that the nodes' addresses lie in.
     pub subnet: Ipv4Net,
+    /// The name of their network on this host.
+    pub network: String,
     /// Its nodes, also those that `variables.yml` no longer names but whose machines may exist.
     pub nodes: Vec<Node>,
     /// The seed of the simulated world, where there is one.
@@ -48,6 +50,7 @@ impl Record {
         sandbox: &str,
         provider: ProviderName,
         subnet: Ipv4Net,
+        network: String,
         nodes: Vec<Node>,
         boot_seconds: u64,
     ) -> Self {
@@ -57,6 +60,7 @@ impl Record {
             sandbox,
             provider,
             subnet,
+            network,
             nodes,
             sim_seed: None,
             boot_seconds,

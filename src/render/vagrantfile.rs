@@ -84,6 +84,7 @@ struct MachineView<'a> {
     hostname: &'a str,
     r#box: &'a str,
     address: Ipv4Addr,
+    ssh_port: u16,
     boot_timeout_s: u64,
     halt_timeout_s: u64,
     extra: &'a str,
@@ -168,6 +169,7 @@ fn view(machine: &MachineModel) -> Result<MachineView<'_>> {
         hostname: &machine.hostname,
         r#box: &machine.r#box,
         address: machine.address,
+        ssh_port: ssh_port(&machine.unique_name),
         boot_timeout_s: machine.boot_timeout_s,
         halt_timeout_s: machine.halt_timeout_s,
         extra: &machine.extra,
@@ -177,6 +179,16 @@ fn view(machine: &MachineModel) -> Result<MachineView<'_>> {
         ],
         provisioners,
     })
+}
+
+/// The port of the host that leads to a machine's SSH, below those that systems give out by themselves.
+///
+/// Machines that come up at the same time all find Vagrant's one default port free, and all but one of
+/// them fail. With ports of their own that is rare; then Vagrant's repair and our next attempt help.
+fn ssh_port(unique_name: &str) -> u16 {
+    let hash = blake3::hash(unique_name.as_bytes());
+    let [first, second, ..] = *hash.as_bytes();
+    20_000 + u16::from_le_bytes([first, second]) % 10_000
 }
 
 /// Each step has its own path on the node: two scripts under Vagrant's one default path overwrite each

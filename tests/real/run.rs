@@ -12,7 +12,7 @@ use wdev::event::{Body, Event, LaneInfo, StepInfo};
 use super::wait_for;
 
 /// No run of these tests takes this long; one that does hangs.
-pub const LIMIT: Duration = Duration::from_secs(300);
+pub const LIMIT: Duration = Duration::from_mins(10);
 
 /// A run of `wdev` in a process group of its own.
 pub struct Run {
@@ -75,6 +75,14 @@ impl Run {
         });
     }
 
+    /// Waits until the run says that it was asked to stop.
+    pub fn wait_for_interrupting(&self) {
+        wait_for("word of the interrupt", LIMIT, || {
+            let asked = |event: &Event| matches!(event.body, Body::Interrupting { .. });
+            self.events().0.iter().any(asked).then_some(())
+        });
+    }
+
     /// Sends `signal` to the process group, as a terminal does.
     pub fn signal(&self, signal: &str) {
         kill(signal, &[format!("-{}", self.pid())]);
@@ -101,9 +109,14 @@ impl Run {
     }
 
     /// Waits for the end.
-    pub fn end(mut self) -> Ended {
+    pub fn end(self) -> Ended {
+        self.end_within(LIMIT)
+    }
+
+    /// Waits for the end, but not longer than `limit`.
+    pub fn end_within(mut self, limit: Duration) -> Ended {
         let child = &mut self.child;
-        let status = wait_for(&format!("the end of `wdev {}`", self.args), LIMIT, || {
+        let status = wait_for(&format!("the end of `wdev {}`", self.args), limit, || {
             child.try_wait().expect("wdev is a child")
         });
         Ended {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::docker;
@@ -63,19 +63,45 @@ impl Hook {
     }
 }
 
+/// The label of every machine that a test makes: the sandbox's name, a dot, the test's process id.
+const LABEL: &str = "wdev-test";
+
+/// A subnet that hardly any other test run on this machine has now: `10.128` to `10.223` is neither
+/// docker's nor Kubernetes' by default.
+fn subnet(process: u32, number: u32) -> String {
+    let (high, low) = (128 + process / 31 % 96, process % 31 * 8 + number);
+    format!("10.{high}.{low}")
+}
+
+/// Removes the machines of test runs that were killed.
+fn sweep_after_the_dead() {
+    let filter = format!("label={LABEL}");
+    let format = format!("{{{{.ID}}}} {{{{.Label \"{LABEL}\"}}}}");
+    let list = docker(&["ps", "--all", "--filter", &filter, "--format", &format]);
+    for line in list.expect("docker lists").lines() {
+        let owner = line.rsplit_once('.').map_or("", |(_, process)| process);
+        if let Some((id, _)) = line.split_once(' ')
+            && !Path::new("/proc").join(owner).join("stat").exists()
+        {
+            let _ = docker(&["rm", "--force", "--volumes", id]);
+        }
+    }
+}
+
 /// A sandbox on disk, its machines in docker.
 pub struct Sandbox {
     folder: PathBuf,
     name: String,
+    /// The first three numbers of the nodes' addresses.
     subnet: String,
     nodes: Vec<&'static str>,
     runs: Cell<u32>,
 }
 
 impl Sandbox {
-    /// Writes the configuration of a sandbox with a control plane `cp` and `workers`, whose nodes have
-    /// addresses in `10.201.SUBNET.0/24`.
-    pub fn new(name: &str, subnet: u8, workers: &[&'static str], hooks: &[Hook]) -> Self {
+    /// Writes the configuration of a sandbox with a control plane `cp` and `workers`. The tests of one
+    /// process each give another `number`, from 0 to 7.
+    pub fn new(name: &str, number: u32, workers: &[&'static str], hooks: &[Hook]) -> Self {
         let image =
             std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE");
         // Kept by hand, so that a failed test leaves its logs to look at.
@@ -89,7 +115,7 @@ impl Sandbox {
         let sandbox = Self {
             folder,
             name: format!("t-{name}"),
-            subnet: format!("10.201.{subnet}"),
+            subnet: subnet(std::process::id(), number),
             nodes,
             runs: Cell::new(0),
         };
@@ -103,31 +129,27 @@ impl Sandbox {
             sandbox.variables(&image, hooks),
         )
         .expect("variables.yml");
-        // An earlier run of the tests may have been killed.
-        sandbox.sweep();
+        sweep_after_the_dead();
         sandbox
     }
 
     fn variables(&self, image: &str, hooks: &[Hook]) -> String {
         use std::fmt::Write as _;
-        let address = |index: usize| format!("{}.{}", self.subnet, 10 + index);
-        let machine = |node: &str, index: usize| {
-            format!(
-                "{{name: {node}, box: \"{image}\", memory: 2GiB, address: {}}}",
-                address(index)
-            )
+        let machine = |node: &str| {
+            let address = self.address(node);
+            format!("{{name: {node}, box: \"{image}\", memory: 2GiB, address: {address}}}")
         };
         let mut text = format!(
             "version: 1\nsandbox: {}\nprovider: docker\nnetwork: {{nodes: {}.0/24}}\n\
              control_plane: {}\nworkers:\n",
             self.name,
             self.subnet,
-            machine("cp", 0)
+            machine("cp")
         );
-        for (index, worker) in self.nodes.iter().enumerate().skip(1) {
-            let _ = writeln!(text, "  - {}", machine(worker, index));
+        for worker in &self.nodes[1..] {
+            let _ = writeln!(text, "  - {}", machine(worker));
         }
-        let label = format!("--label={}", self.label());
+        let label = format!("--label={LABEL}={}", self.label());
         let args: Vec<_> = CREATE_ARGS
             .iter()
             .copied()
@@ -149,8 +171,15 @@ impl Sandbox {
         text
     }
 
+    /// What tells the sandbox's machines from all others, also from those of other test runs.
     fn label(&self) -> String {
-        format!("wdev-test={}", self.name)
+        format!("{}.{}", self.name, std::process::id())
+    }
+
+    /// The address of a node.
+    pub fn address(&self, node: &str) -> String {
+        let index = self.nodes.iter().position(|name| *name == node);
+        format!("{}.{}", self.subnet, 10 + index.expect("a node"))
     }
 
     /// The folder of the sandbox's state.
@@ -201,7 +230,7 @@ impl Sandbox {
 
     /// Every machine of the sandbox, running or not, by docker.
     pub fn machines(&self) -> Vec<String> {
-        let filter = format!("label={}", self.label());
+        let filter = format!("label={LABEL}={}", self.label());
         let list = docker(&["ps", "--all", "--no-trunc", "--quiet", "--filter", &filter]);
         list.expect("docker lists")
             .lines()
@@ -211,12 +240,7 @@ impl Sandbox {
 
     /// The machine of a node, found by its address.
     pub fn machine(&self, node: &str) -> Option<String> {
-        let index = self
-            .nodes
-            .iter()
-            .position(|name| *name == node)
-            .expect("a node");
-        let address = format!("\"{}.{}\"", self.subnet, 10 + index);
+        let address = format!("\"{}\"", self.address(node));
         self.machines().into_iter().find(|id| {
             docker(&[
                 "inspect",
@@ -257,16 +281,8 @@ impl Sandbox {
     pub fn assert_gone(&self) {
         assert_eq!(self.machines(), [""; 0], "machines are left");
         assert_eq!(self.networks(), [""; 0], "networks are left");
-        let left: Vec<_> = fs::read_dir(self.state())
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.expect("entry").file_name())
-            .collect();
-        assert!(
-            left.is_empty(),
-            "left in {}: {left:?}",
-            self.state().display()
-        );
+        let state = self.folder.join(".wdev");
+        assert!(!state.exists(), "{} is left", state.display());
     }
 
     /// Removes what is left, past wdev.

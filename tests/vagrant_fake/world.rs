@@ -75,6 +75,7 @@ impl World {
             boot: Duration::from_mins(2),
             halt: Duration::from_mins(1),
             clock,
+            network: None,
             ssh: Some(self.ssh.program.clone()),
         })
     }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use ipnet::Ipv4Net;
+
+use super::failure::{Said, failure};
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
@@ -10,9 +13,20 @@ use crate::process::{Command, Finished, run};
 
 /// How long Docker may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
-/// How the names of the networks begin that Vagrant makes, and removes with the last machine
-/// (`plugins/providers/docker/action/prepare_networks.rb`).
-const VAGRANT_NETWORK: &str = "vagrant_network";
+
+/// The network of a sandbox's docker machines.
+///
+/// Vagrant takes a network that has the machines' subnet already
+/// (`plugins/providers/docker/action/prepare_networks.rb`). One that it makes itself is gone as soon as
+/// any `vagrant destroy` on this host finds it without a running machine (`destroy_network.rb`), also
+/// when it belongs to machines of others that are off or about to be connected.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// Its name, unique on this host.
+    pub name: String,
+    /// Its subnet.
+    pub subnet: Ipv4Net,
+}
 
 /// Docker's command line.
 #[derive(Debug, Clone)]
@@ -90,20 +104,63 @@ impl Docker {
         let Some(id) = self.find(name, io).await? else {
             return Ok(false);
         };
-        let format = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{println}}{{end}}";
-        let args = ["inspect", "--type", "container", "-f", format, &id];
-        let (_, networks) = self.ask(&args, LIMIT, io).await?;
         let (finished, _) = self.ask(&["rm", "-f", "-v", &id], LIMIT, io).await?;
-        if !finished.ok() && self.find(name, io).await?.is_some() {
-            return Err(failed(&format!("remove the container `{name}`"), finished));
+        if finished.ok() || self.find(name, io).await?.is_none() {
+            return Ok(true);
         }
-        for network in networks.iter().map(|line| line.trim()) {
-            if network.starts_with(VAGRANT_NETWORK) {
-                // Refused while another machine uses it, which is what is wanted.
-                self.ask(&["network", "rm", network], LIMIT, io).await?;
-            }
+        Err(failed(&format!("remove the container `{name}`"), finished))
+    }
+
+    /// Makes the network where it is missing.
+    ///
+    /// # Errors
+    /// `Host` when another network has addresses of its subnet.
+    pub async fn ensure_network(&self, network: &Network, io: &Io) -> Result<()> {
+        let Network { name, subnet } = network;
+        if self.has_network(name, io).await? {
+            return Ok(());
         }
-        Ok(true)
+        let subnet = subnet.to_string();
+        let args = ["network", "create", "--subnet", &subnet, name];
+        let (finished, _) = self.ask(&args, LIMIT, io).await?;
+        // The machines of a sandbox come up at once: another one may have made it just now.
+        if finished.ok() || self.has_network(name, io).await? {
+            return Ok(());
+        }
+        let said = Said {
+            class: String::new(),
+            text: finished.tail.join(" "),
+        };
+        let doing = format!("making the network `{name}` with the subnet `{subnet}`");
+        Err(Box::new(
+            failure(&doing, &said, &finished.ending()).output(finished.tail),
+        ))
+    }
+
+    /// Removes the network once no machine, running or not, belongs to it; none is fine.
+    pub async fn remove_network(&self, name: &str, io: &Io) -> Result<()> {
+        let filter = format!("network={name}");
+        let args = ["ps", "-a", "-q", "--filter", &filter];
+        let (finished, lines) = self.ask(&args, LIMIT, io).await?;
+        let used = lines.iter().any(|line| !line.trim().is_empty());
+        if !finished.ok() || used || !self.has_network(name, io).await? {
+            return Ok(());
+        }
+        let (finished, _) = self.ask(&["network", "rm", name], LIMIT, io).await?;
+        // The machines of a sandbox go at once: another one may have removed it just now.
+        if finished.ok() || !self.has_network(name, io).await? {
+            return Ok(());
+        }
+        Err(failed(&format!("remove the network `{name}`"), finished))
+    }
+
+    async fn has_network(&self, name: &str, io: &Io) -> Result<bool> {
+        let args = ["network", "ls", "--format", "{{.Name}}"];
+        let (finished, lines) = self.ask(&args, LIMIT, io).await?;
+        if finished.ok() {
+            return Ok(lines.iter().any(|line| line.trim() == name));
+        }
+        Err(failed("list networks", finished))
     }
 
     async fn ask(

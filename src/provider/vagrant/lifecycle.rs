@@ -73,6 +73,9 @@ impl Node {
     }
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
+        if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
+            docker.ensure_network(network, io).await?;
+        }
         let args = [
             "up",
             self.name(),
@@ -159,6 +162,9 @@ impl Node {
             && docker.remove(&self.machine.unique, io).await?
         {
             io.note(format!("removed the container `{}`", self.machine.unique));
+        }
+        if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
+            docker.remove_network(&network.name, io).await?;
         }
         Ok(())
     }

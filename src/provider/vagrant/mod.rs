@@ -52,6 +52,8 @@ pub struct Settings {
     pub clock: Clock,
     /// The OpenSSH client; the one on `PATH` when none is given.
     pub ssh: Option<PathBuf>,
+    /// The network to make for the machines, where the provider is docker.
+    pub network: Option<docker::Network>,
 }
 
 /// One machine of the Vagrantfile.
@@ -90,7 +92,8 @@ impl Vagrant {
             .into_iter()
             .map(|machine| {
                 let lane = machine.lane.clone();
-                let node = Node::new(caller.clone(), machine, settings.boot, settings.halt);
+                let mut node = Node::new(caller.clone(), machine, settings.boot, settings.halt);
+                node.network.clone_from(&settings.network);
                 (lane, Arc::new(node))
             })
             .collect();

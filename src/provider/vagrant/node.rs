@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::MachineRef;
 use super::call::{Call, Caller, Ended};
-use super::docker::Docker;
+use super::docker::{Docker, Network};
 use super::lock::{Held, MachineLock};
 use super::records::Entry;
 use super::state::power;
@@ -33,6 +33,7 @@ pub struct Node {
     pub(super) boot: Duration,
     pub(super) halt: Duration,
     pub(super) docker: Option<Docker>,
+    pub(super) network: Option<Network>,
 }
 
 impl Node {
@@ -45,6 +46,7 @@ impl Node {
             machine,
             boot,
             halt,
+            network: None,
         }
     }
 
