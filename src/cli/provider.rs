@@ -200,7 +200,6 @@ pub(super) fn open_vagrant(
         halt: Duration::from_mins(5),
         ssh: None,
         clock,
-        ssh: None,
         network: (record.provider == ProviderName::Docker).then(|| Network {
             name: record.network.clone(),
             subnet: record.subnet,

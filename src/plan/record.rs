@@ -137,8 +137,18 @@ impl Record {
             })
             .collect();
         let sandbox = folder.path().file_name()?.to_string_lossy();
-        (!nodes.is_empty())
-            .then(|| Self::new(&sandbox, provider, Ipv4Net::default(), nodes, BOOT_SECONDS))
+        let first = nodes.first()?;
+        let prefix = first.unique_name.strip_suffix(&format!("-{}", first.name));
+        let network = prefix.unwrap_or_default().to_owned();
+        let subnet = Ipv4Net::default();
+        Some(Self::new(
+            &sandbox,
+            provider,
+            subnet,
+            network,
+            nodes,
+            BOOT_SECONDS,
+        ))
     }
 
     /// Writes the record in one move.
