@@ -141,14 +141,16 @@ fn random_faults_and_crashes_end_in_the_same_world() {
     let number = |name: &str, default: u64| -> u64 {
         std::env::var(name).map_or(default, |text| text.parse().unwrap())
     };
-    let (first, seeds) = (
-        number("WDEV_TEST_FIRST_SEED", 1),
-        number("WDEV_TEST_SEEDS", 2_000),
-    );
+    let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
+        20_000
+    } else {
+        2_000
+    };
+    let (first, seeds) = (number("WDEV_TEST_SEED", 1), number("WDEV_TEST_SEEDS", all));
     let began = std::time::Instant::now();
     let (crashes, retries) = (AtomicUsize::new(0), AtomicUsize::new(0));
     share_out((first..first + seeds).collect(), |seed| {
-        let again = format!("WDEV_TEST_FIRST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it");
+        let again = format!("WDEV_TEST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it");
         // Each step has three attempts: two faults each are within the retry limits.
         let faults = RandomFaults {
             per_script_limit: 2,

@@ -42,7 +42,7 @@ impl Runner<'_> {
                 fingerprint: fingerprint.clone(),
             };
             shared.recorder.record(started).await?;
-            let mut failure = match self.attempt(limits, changed).await? {
+            let mut failure = match self.attempt(limits, changed, attempt > 1).await? {
                 Ok(done) => {
                     let (lane, step) = self.names();
                     let machine = done.machine.or_else(|| self.machine());
@@ -105,9 +105,10 @@ impl Runner<'_> {
 
     /// One attempt: mends the machine where it must, runs, reboots where that is wanted, verifies.
     /// The inner error is the failure, or nothing when the run was asked to stop.
-    async fn attempt(&self, limits: Limits, changed: bool) -> Result<Tried<Done>> {
+    async fn attempt(&self, limits: Limits, changed: bool, again: bool) -> Result<Tried<Done>> {
         let shared = self.shared;
-        if let Err(failure) = self.machine_runs().await {
+        // The lane's first step has found the machine running; only a failed attempt casts doubt on it.
+        if again && let Err(failure) = self.machine_runs().await {
             return Ok(Err(failure));
         }
         let name = &self.lane.name;
