@@ -46,6 +46,38 @@ fn state(name: &str) -> State {
     State::from_events(&read.events)
 }
 
+/// What a journal adds up to, in a form that does not depend on how wdev names its own types.
+fn told(state: &State) -> String {
+    let mut lines = Vec::new();
+    for (key, record) in &state.steps {
+        let status = format!("{:?}", record.status).to_lowercase();
+        let done = record.done.as_ref().map(|done| {
+            let machine = done.machine.as_deref().unwrap_or("no machine");
+            format!(" {} on {machine} in {} ms", done.fingerprint, done.took_ms)
+        });
+        lines.push(format!("{key} {status}{}", done.unwrap_or_default()));
+    }
+    for (lane, machine) in &state.machines {
+        lines.push(format!("machine of {lane}: {machine}"));
+    }
+    for (lane, pending) in &state.reboots {
+        lines.push(format!(
+            "reboot of {lane} from {} for {}",
+            pending.boot, pending.step
+        ));
+    }
+    for (lane, what, name) in &state.created {
+        lines.push(format!("created for {lane}: {what} {name}"));
+    }
+    let provider = state.provider.as_deref().unwrap_or("none");
+    let last = state
+        .last_run
+        .as_ref()
+        .map(|last| (&last.command, last.outcome));
+    lines.push(format!("provider {provider}, last run {last:?}"));
+    lines.join("\n")
+}
+
 /// Nothing of the sandbox must be made anew, and what was done stays done.
 fn resumes(name: &str, word: &str) {
     let env = project(name);
@@ -68,13 +100,13 @@ fn resumes(name: &str, word: &str) {
 
 #[test]
 fn a_finished_sandbox_of_version_1() {
-    insta::assert_debug_snapshot!(state("v1-finished"));
+    insta::assert_snapshot!(told(&state("v1-finished")));
     resumes("v1-finished", "done");
 }
 
 #[test]
 fn a_sandbox_of_version_1_cut_off_in_a_step() {
-    insta::assert_debug_snapshot!(state("v1-cut"));
+    insta::assert_snapshot!(told(&state("v1-cut")));
     resumes("v1-cut", "cut off");
 }
 
@@ -82,7 +114,7 @@ fn a_sandbox_of_version_1_cut_off_in_a_step() {
 fn a_sandbox_of_version_1_cut_off_in_a_reboot() {
     let read = state("v1-rebooting");
     assert_eq!(read.reboots.len(), 1);
-    insta::assert_debug_snapshot!(read);
+    insta::assert_snapshot!(told(&read));
     resumes("v1-rebooting", "cut off");
 }
 
