@@ -132,6 +132,14 @@ impl SandboxFolder {
     /// # Errors
     /// `Busy` when another run has it; `Host` when the lock file cannot be made.
     pub fn lock(&self, command: &str) -> Result<Lock> {
+        if self.path.to_str().is_none() {
+            let shown = self.path.display();
+            return Err(Box::new(
+                Failure::new(Kind::Host, format!("`{shown}` is not UTF-8"))
+                    .because("the folder's name goes into files that must be")
+                    .advise("rename the folder, or use another"),
+            ));
+        }
         let path = self.path.join("lock");
         let file = loop {
             self.create()?;

@@ -33,6 +33,7 @@ pub struct Record {
     /// The subnet that the nodes' addresses lie in.
     pub subnet: Ipv4Net,
     /// The name of their network on this host.
+    #[serde(default)]
     pub network: String,
     /// Its nodes, also those that `variables.yml` no longer names but whose machines may exist.
     pub nodes: Vec<Node>,

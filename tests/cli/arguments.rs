@@ -188,6 +188,45 @@ fn destroy_is_confirmed() {
         .says("nothing to destroy");
 }
 
+/// On a terminal the user is asked; `script` is one.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_destroy_asks() {
+    use std::io::Write as _;
+    let Some(script) = crate::common::need("script") else {
+        return;
+    };
+    let env = Env::new();
+    env.up(&["-q"]).exits(0);
+    for (answer, code) in [("n", 130), ("y", 0)] {
+        let mut command = env.program(&script);
+        command
+            .args([
+                "-qefc",
+                &format!("'{}' destroy", env!("CARGO_BIN_EXE_wdev")),
+                "/dev/null",
+            ])
+            .env("TERM", "xterm")
+            .stdin(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // `script` passes on what comes before the question, too.
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(answer.as_bytes())
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{shown}");
+        assert!(
+            shown.contains("Remove sandbox `default` with 2 machines"),
+            "{shown}"
+        );
+        assert_eq!(env.journal().exists(), answer == "n");
+    }
+}
+
 /// A name is a part of a path, and `destroy` removes what is there.
 #[test]
 fn a_sandboxs_name_leads_nowhere_else() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// After this long a wdev that says nothing hangs.
-const HANG: Duration = Duration::from_secs(120);
+pub const HANG: Duration = Duration::from_secs(120);
 
 /// A temporary project with a `WDEV_HOME` of its own and a clean environment.
 pub struct Env {
@@ -232,6 +232,16 @@ fn drain(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// Reads a file or a pipe to its end, without waiting for it to be opened.
+#[cfg(unix)]
+pub fn drain_file(path: PathBuf) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let _ = sender.send(std::fs::read(path).unwrap_or_default());
     });
     receiver
 }
