@@ -132,6 +132,14 @@ impl SandboxFolder {
     /// # Errors
     /// `Busy` when another run has it; `Host` when the lock file cannot be made.
     pub fn lock(&self, command: &str) -> Result<Lock> {
+        if self.path.to_str().is_none() {
+            let shown = self.path.display();
+            return Err(Box::new(
+                Failure::new(Kind::Host, format!("`{shown}` is not UTF-8"))
+                    .because("the folder's name goes into files that must be")
+                    .advise("rename the folder, or use another"),
+            ));
+        }
         let path = self.path.join("lock");
         let file = loop {
             self.create()?;
@@ -262,11 +270,14 @@ impl Index {
     /// # Errors
     /// `Host` when the index cannot be written.
     pub fn add(&self, entry: &Indexed) -> Result<()> {
-        std::fs::create_dir_all(&self.path)
-            .map_err(|error| io_failure("create the folder", &self.path, &error))?;
         let text = serde_json::to_vec(entry)
             .map_err(|error| Failure::new(Kind::Bug, "cannot write the index").because(error))?;
-        write_whole(&self.file_of(&entry.folder), &text)
+        std::fs::create_dir_all(&self.path)
+            .map_err(|error| io_failure("create the folder", &self.path, &error))
+            .and_then(|()| write_whole(&self.file_of(&entry.folder), &text))
+            .map_err(|failure| {
+                Box::new(failure.advise("or set `WDEV_HOME` to a folder that wdev may use"))
+            })
     }
 
     /// Forgets a sandbox. Unknown is fine.
@@ -328,6 +339,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
     file.write_all(bytes).map_err(|error| failed(&error))?;
+    // Or a power cut could leave the new name with none of the bytes.
+    file.as_file().sync_all().map_err(|error| failed(&error))?;
     file.persist(path).map_err(|error| failed(&error.error))?;
     Ok(())
 }

@@ -4,11 +4,17 @@
 //! chosen byte of the journal, or at a chosen moment. The simulated world, like a real one, lives on.
 //! However often that happens, the world must end as it does in a run that nothing disturbs.
 
-mod common;
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::print_stdout,
+    reason = "figures for who runs it with --nocapture"
+)]
+
 #[path = "crash/world.rs"]
 mod world;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wdev::engine::state::{State, Status};
@@ -104,7 +110,7 @@ fn a_crash_before_in_the_middle_of_and_after_every_journal_record() {
         .collect();
     println!("{} crashes over {records} records", crashes.len());
     share_out(crashes, |crash| {
-        crash_and_compare(seed, crash, &clean, &format!("{crash:?}"))
+        crash_and_compare(seed, crash, &clean, &format!("{crash:?}"));
     });
 }
 
@@ -132,16 +138,19 @@ fn a_crash_in_the_middle_of_every_step() {
 #[test]
 fn random_faults_and_crashes_end_in_the_same_world() {
     let (clean, _) = undisturbed(0);
-    let seeds: u64 = std::env::var("WDEV_TEST_SEEDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(2_000);
-    let first: u64 = std::env::var("WDEV_TEST_FIRST_SEED")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1);
+    let number = |name: &str, default: u64| -> u64 {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap())
+    };
+    let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
+        20_000
+    } else {
+        2_000
+    };
+    let (first, seeds) = (number("WDEV_TEST_SEED", 1), number("WDEV_TEST_SEEDS", all));
     let began = std::time::Instant::now();
+    let (crashes, retries) = (AtomicUsize::new(0), AtomicUsize::new(0));
     share_out((first..first + seeds).collect(), |seed| {
+        let again = format!("WDEV_TEST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it");
         // Each step has three attempts: two faults each are within the retry limits.
         let faults = RandomFaults {
             per_script_limit: 2,
@@ -149,20 +158,32 @@ fn random_faults_and_crashes_end_in_the_same_world() {
         };
         let sandbox = Sandbox::new(2, seed, Some(faults));
         let moment = Duration::from_millis(world::draw(seed) % 400_000);
-        sandbox.run(Crash::At(moment));
-        resume(
-            &sandbox,
-            &format!("seed {seed}; WDEV_TEST_FIRST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it"),
-        );
+        if sandbox.run(Crash::At(moment)).is_crash() {
+            crashes.fetch_add(1, Ordering::Relaxed);
+        }
+        resume(&sandbox, &format!("seed {seed}; {again}"));
         assert_eq!(
             sandbox.essence(),
             clean,
-            "seed {seed}: another world than after a clean run; \
-             WDEV_TEST_FIRST_SEED={seed} WDEV_TEST_SEEDS=1 repeats it"
+            "seed {seed}: another world than after a clean run; {again}"
         );
+        let events = sandbox.events();
+        let times = events
+            .iter()
+            .filter(|event| matches!(event.body, Body::StepRetry { .. }))
+            .count();
+        retries.fetch_add(times, Ordering::Relaxed);
     });
+    let (crashes, retries) = (crashes.into_inner(), retries.into_inner());
     println!(
-        "{seeds} seeds from {first} in {:.1} s",
+        "{seeds} seeds from {first}: {crashes} crashes, {retries} retries, {:.1} s",
         began.elapsed().as_secs_f64()
     );
+    if seeds > 100 {
+        assert!(
+            crashes as u64 > seeds / 2,
+            "most runs are cut off: {crashes}"
+        );
+        assert!(retries as u64 > seeds, "faults strike: {retries}");
+    }
 }

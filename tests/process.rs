@@ -140,7 +140,7 @@ async fn an_interrupt_reaches_the_child() {
     let fake = Fake::new("tool", "pid\nprint before\nsleep-forever\n");
     let source = StopSource::new();
     let lines = Lines::default();
-    let command = Command::new(&fake.program).grace(Duration::from_secs(3600));
+    let command = Command::new(&fake.program).grace(Duration::from_hours(1));
     let running = tokio::spawn(start(command, source.stop(), Arc::clone(&lines)));
     let child = fake.pid("pid");
     assert!(within(|| (!lines.lock().unwrap().is_empty()).then_some(())).is_some());
@@ -170,7 +170,7 @@ async fn a_child_that_ignores_the_interrupt_is_killed_with_its_tree_after_its_gr
 async fn a_second_request_to_stop_kills_at_once() {
     let fake = Fake::new("tool", "ignore-sigint\ngrandchild\npid\nsleep-forever\n");
     let source = StopSource::new();
-    let command = Command::new(&fake.program).grace(Duration::from_secs(3600));
+    let command = Command::new(&fake.program).grace(Duration::from_hours(1));
     let running = tokio::spawn(start(command, source.stop(), Lines::default()));
     let (child, grandchild) = (fake.pid("pid"), fake.pid("grandchild"));
     source.raise(Level::Interrupt);

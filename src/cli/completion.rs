@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::Cli;
+use super::{Cli, Format, Globals};
 use crate::error::Result;
 use crate::ui::Ui;
 
@@ -16,7 +16,8 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments, ui: &Ui) -> Result<u8> {
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    globals.format(&[Format::Text])?;
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "wdev", &mut script);
     ui.out(&String::from_utf8_lossy(&script))?;

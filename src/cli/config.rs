@@ -46,6 +46,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     match &arguments.command {
         Command::Show { overrides } => show(globals, overrides, ui),
         Command::Schema => {
+            globals.format(&[Format::Text, Format::Json])?;
             ui.out(&format!("{:#}\n", config::schema()))?;
             Ok(0)
         }
@@ -65,6 +66,7 @@ fn show(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<u8> {
 }
 
 fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Result<u8> {
+    globals.format(&[Format::Text, Format::Yaml])?;
     let file = match file.or_else(|| globals.config.clone()) {
         Some(file) => file,
         None => ["variables.yml", "variables.yaml"]
@@ -79,7 +81,7 @@ fn migrate(globals: &Globals, file: Option<PathBuf>, write: bool, ui: &Ui) -> Re
                 .advise("name the file: `wdev config migrate FILE`")
             })?,
     };
-    let migrated = config::migrate(&file).map_err(|problems| session::invalid(problems, ui))?;
+    let migrated = config::migrate(&file).map_err(|problems| session::invalid(&problems, ui))?;
     if !write {
         ui.out(&migrated)?;
         return Ok(0);

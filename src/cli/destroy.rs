@@ -6,10 +6,15 @@ use clap::Args;
 use dialoguer::Confirm;
 
 use super::Globals;
-use super::provider::SimArguments;
+use super::provider::{self, SimArguments};
 use super::run::{self, Job};
 use super::session::{self, Existing};
-use crate::error::{Failure, Kind, Result};
+use crate::clock::Clock;
+use crate::config::model::ProviderName;
+use crate::engine::journal;
+use crate::engine::state::State;
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::event::Outcome;
 use crate::home::{Index, SandboxFolder};
 use crate::plan::power;
 use crate::plan::record::Record;
@@ -29,6 +34,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    arguments.sim.check()?;
+    run::format(globals)?;
     let Existing {
         name,
         folder,
@@ -42,8 +49,12 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     };
     confirm(globals, &name, &folder, record.as_ref())?;
     let lock = folder.lock("destroy")?;
-    if let Some(record) = &record {
-        let (code, _) = run::carry_out(Job {
+    let mut result = 0;
+    if let Some(record) = record.as_ref().filter(|_| machines_possible(&folder)) {
+        if record.provider == ProviderName::Sim {
+            forget_broken_world(record, &folder, ui)?;
+        }
+        let (code, finished) = run::carry_out(Job {
             globals,
             ui,
             folder: &folder,
@@ -55,13 +66,38 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             despite_journal: true,
             next: "wdev destroy".to_owned(),
         })?;
-        if code != 0 {
+        if finished.outcome != Outcome::Done {
             return Ok(code);
         }
+        // What could not be told is no reason to leave something behind.
+        result = code;
     }
     folder.remove(lock)?;
     Index::of_user()?.remove(folder.path())?;
-    Ok(0)
+    Ok(result)
+}
+
+/// Whether a machine can have been made: by wdev, which journals it first, or by hand in the rendered
+/// folder. Where none can, none is asked for, and the provider need not even be installed.
+fn machines_possible(folder: &SandboxFolder) -> bool {
+    let by_hand = folder.rendered().join(".vagrant").exists();
+    by_hand
+        || journal::read(&folder.journal()).map_or(true, |read| {
+            !State::from_events(&read.events).created.is_empty()
+        })
+}
+
+/// A simulated world that cannot be read is no machine that could be left behind.
+fn forget_broken_world(record: &Record, folder: &SandboxFolder, ui: &Ui) -> Result<()> {
+    let opened = run::block_on(true, async {
+        provider::open(record, folder, Clock::new(), &SimArguments::default()).map(|_| ())
+    });
+    if let Err(failure) = opened {
+        ui.err(&format!("warning: {failure}; it is removed"));
+        let world = folder.sim();
+        std::fs::remove_dir_all(&world).map_err(|error| io_failure("remove", &world, &error))?;
+    }
+    Ok(())
 }
 
 fn confirm(

@@ -1,12 +1,12 @@
 //! `wdev exec NODE -- COMMAND`
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 
 use super::provider::{self, SimArguments};
 use super::run::block_on;
-use super::{Globals, session};
+use super::{Format, Globals, session};
 use crate::channel::{Io, Line};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
@@ -33,6 +33,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    globals.format(&[Format::Text])?;
     let (folder, record) = session::recorded(globals)?;
     let lane = node(&record, &arguments.node)?;
     let simulated = record.provider == ProviderName::Sim;
@@ -40,6 +41,8 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui.err("SIMULATION: no machine is real");
     }
     let out = *ui;
+    let lost = Arc::new(OnceLock::new());
+    let first_lost = Arc::clone(&lost);
     let code = block_on(simulated, async {
         let provider = provider::open(&record, &folder, Clock::new(), &SimArguments::default())?;
         let source = StopSource::new();
@@ -57,8 +60,9 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         });
         let output = move |line: Line| match line.stream {
             Stream::Stdout => {
-                // A reader that is gone is noticed by the command on the node or at its end.
-                let _ = out.out(&format!("{}\n", line.text));
+                if let Err(failure) = out.out(&format!("{}\n", line.text)) {
+                    let _ = first_lost.set(failure);
+                }
             }
             _ => out.err(&line.text),
         };
@@ -68,7 +72,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         };
         provider.channel(&lane).exec(&arguments.command, &io).await
     })?;
-    Ok(u8::try_from(code).unwrap_or(1))
+    match lost.get() {
+        Some(failure) if code == 0 => Err(failure.clone()),
+        _ => Ok(u8::try_from(code).unwrap_or(1)),
+    }
 }
 
 /// The node of that name.

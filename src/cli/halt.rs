@@ -22,6 +22,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    arguments.sim.check()?;
+    run::format(globals)?;
     let (folder, record) = session::recorded(globals)?;
     let _lock = folder.lock("halt")?;
     let (code, _) = run::carry_out(Job {

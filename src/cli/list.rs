@@ -1,5 +1,7 @@
 //! `wdev list`
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use serde_json::json;
 
@@ -47,9 +49,10 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
             last,
             folder,
         } = row;
-        text.push_str(&format!(
-            "{name:width$}  {provider:14}  {machines:>5}  {last:11}  {folder}\n"
-        ));
+        let _ = writeln!(
+            text,
+            "{name:width$}  {provider:14}  {machines:>5}  {last:11}  {folder}"
+        );
     }
     ui.out(&text)?;
     Ok(0)

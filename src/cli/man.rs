@@ -2,7 +2,7 @@
 
 use clap::{Args, CommandFactory};
 
-use super::Cli;
+use super::{Cli, Format, Globals};
 use crate::error::{Failure, Kind, Result};
 use crate::ui::Ui;
 
@@ -13,7 +13,8 @@ pub(super) struct Arguments {
     command: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments, ui: &Ui) -> Result<u8> {
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    globals.format(&[Format::Text])?;
     let mut command = Cli::command();
     command.build();
     if let Some(name) = &arguments.command {

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error::{Failure, Result};
-use crate::ui::{ColorChoice, Ui, Verbosity};
+use crate::ui::{ColorChoice, Ui, Verbosity, write_failure};
 
 /// Real Kubernetes clusters with Windows nodes on your own machine.
 ///
@@ -144,7 +144,7 @@ pub struct Overrides {
     /// The Kubernetes version, such as 1.36 or ci/latest.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<String>,
-    /// Any other value of variables.yml, such as control_plane.memory=6GiB.
+    /// Any other value of variables.yml, such as `control_plane.memory=6GiB`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -157,10 +157,13 @@ pub fn main() -> u8 {
         Err(error) => {
             // Help and version are results, mistakes are errors; clap knows which is which.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return if error.print().is_err() && !error.use_stderr() {
-                1
-            } else {
-                code
+            return match error.print() {
+                Err(lost) if !error.use_stderr() => {
+                    let failure = write_failure("the help", &lost);
+                    Ui::new(ColorChoice::Auto, Verbosity::Normal).failure(&failure, "");
+                    failure.kind.exit_code()
+                }
+                _ => code,
             };
         }
     };
@@ -189,8 +192,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::List(arguments) => list::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
-        Command::Completion(arguments) => completion::run(&arguments, ui),
-        Command::Man(arguments) => man::run(&arguments, ui),
+        Command::Completion(arguments) => completion::run(&globals, &arguments, ui),
+        Command::Man(arguments) => man::run(&globals, &arguments, ui),
     }
 }
 
@@ -202,7 +205,7 @@ impl Globals {
         }
         let names: Vec<String> = allowed
             .iter()
-            .filter_map(|format| format.to_possible_value())
+            .filter_map(ValueEnum::to_possible_value)
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
         Err(Box::new(

@@ -94,7 +94,9 @@ fn lane_text(lane: &LaneInfo, text: &mut String) {
         };
         let _ = writeln!(text, "  {word:8}  {step:width$}  {title}{time}");
         let indent = 2 + 8 + 2 + width + 2;
-        let _ = writeln!(text, "{:indent$}{why}", "");
+        if *decision != Decision::Probe {
+            let _ = writeln!(text, "{:indent$}{why}", "");
+        }
         if !after.is_empty() {
             let _ = writeln!(
                 text,

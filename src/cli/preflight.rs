@@ -1,31 +1,144 @@
 //! What must hold on the host before anything is made.
 
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+
+use super::provider::{self, SimArguments};
+use super::run::block_on;
+use crate::channel::Io;
+use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::config::{Config, host_memory_mib};
 use crate::error::{Failure, Kind, Result};
+use crate::home::{Index, SandboxFolder};
+use crate::plan::record::Record;
 
-/// Checks the host's memory against what the machines will take.
+/// Checks that the provider is there and works, and that the host has what the machines will take.
+/// Simulations take nothing.
 ///
 /// # Errors
-/// `Host` when they want more than the host has.
-pub(super) fn check(config: &Config, provider: ProviderName) -> Result<()> {
-    // Containers take what they use, and a simulation takes nothing.
-    if matches!(provider, ProviderName::Sim | ProviderName::Docker) {
+/// `Host` when something is missing, or an address belongs to another sandbox.
+pub(super) fn check(
+    config: &Config,
+    record: &Record,
+    index: &Index,
+    folder: &SandboxFolder,
+) -> Result<()> {
+    if record.provider == ProviderName::Sim {
         return Ok(());
     }
-    let wanted: u64 = config.control_plane.machine.memory_mib
-        + config
-            .workers
-            .iter()
-            .map(|worker| worker.machine.memory_mib)
-            .sum::<u64>();
+    built(record.provider)?;
+    // Containers take what they use.
+    if record.provider != ProviderName::Docker {
+        memory(config)?;
+    }
+    addresses(record, &others(index, folder))?;
+    block_on(false, async {
+        let provider = provider::open(record, folder, Clock::new(), &SimArguments::default())?;
+        provider.check(&Io::silent()).await
+    })
+}
+
+/// Refuses what this version of wdev has no Vagrantfile for.
+fn built(provider: ProviderName) -> Result<()> {
+    if provider == ProviderName::Docker {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            format!("the provider `{provider}` is not built yet in this version of wdev"),
+        )
+        .advise("to see the whole flow without any machine: `--provider sim`")
+        .advise("to make and prepare Linux machines: `--provider docker`"),
+    ))
+}
+
+fn memory(config: &Config) -> Result<()> {
+    let workers = config
+        .workers
+        .iter()
+        .map(|worker| worker.machine.memory_mib);
+    let wanted: u64 = config.control_plane.machine.memory_mib + workers.sum::<u64>();
     match host_memory_mib() {
         Some(host) if wanted > host => Err(Box::new(
-            Failure::new(Kind::Host, "the machines want more memory than this host has")
-                .because(format!("together they want {wanted} MiB, the host has {host} MiB"))
-                .advise("lower `control_plane.memory` or the workers' `memory`; 2 GiB and 4 GiB are the least that works")
-                .advise("or take workers out of variables.yml"),
+            Failure::new(
+                Kind::Host,
+                "the machines want more memory than this host has",
+            )
+            .because(format!(
+                "together they want {wanted} MiB, the host has {host} MiB"
+            ))
+            .advise("lower `control_plane.memory` or the workers' `memory`")
+            .advise("or take workers out of variables.yml"),
         )),
         _ => Ok(()),
     }
+}
+
+/// The other sandboxes of this host that may have machines.
+fn others(index: &Index, own: &SandboxFolder) -> Vec<(SandboxFolder, Record)> {
+    let folders = index
+        .all()
+        .into_iter()
+        .map(|entry| SandboxFolder::at(entry.folder));
+    folders
+        .filter(|folder| folder.path() != own.path() && folder.exists())
+        // A sandbox that cannot be read is its own `up`'s problem, not this one's.
+        .filter_map(|folder| {
+            Record::find(&folder)
+                .ok()
+                .flatten()
+                .map(|record| (folder, record))
+        })
+        .filter(|(_, record)| record.provider != ProviderName::Sim)
+        .collect()
+}
+
+fn addresses(record: &Record, others: &[(SandboxFolder, Record)]) -> Result<()> {
+    for node in &record.nodes {
+        let taken = others.iter().find(|(_, other)| has(other, node.address));
+        let Some((folder, other)) = taken else {
+            continue;
+        };
+        let failure = Failure::new(
+            Kind::Host,
+            format!("the address {} of `{}` is taken", node.address, node.name),
+        )
+        .because(format!(
+            "the sandbox `{}` in `{}` has it",
+            other.sandbox,
+            folder.path().display()
+        ));
+        let failure = match free_subnet(record.subnet, others) {
+            Some(free) => failure.advise(format!(
+                "give this one a subnet of its own: `--set network.nodes={free}`"
+            )),
+            None => failure,
+        };
+        return Err(Box::new(
+            failure.advise("or remove the other one: `wdev destroy` in its folder"),
+        ));
+    }
+    Ok(())
+}
+
+fn has(record: &Record, address: Ipv4Addr) -> bool {
+    record.nodes.iter().any(|node| node.address == address)
+}
+
+/// The first subnet of the same size after `wanted` that overlaps with no sandbox.
+fn free_subnet(wanted: Ipv4Net, others: &[(SandboxFolder, Record)]) -> Option<Ipv4Net> {
+    let size = 1_u32.checked_shl(32 - u32::from(wanted.prefix_len()))?;
+    let mut network = u32::from(wanted.network());
+    for _ in 0..256 {
+        network = network.checked_add(size)?;
+        let subnet = Ipv4Net::new(Ipv4Addr::from(network), wanted.prefix_len()).ok()?;
+        let overlaps = |other: Ipv4Net| other.contains(&subnet) || subnet.contains(&other);
+        if !others.iter().any(|(_, other)| overlaps(other.subnet)) {
+            return Some(subnet);
+        }
+    }
+    None
 }

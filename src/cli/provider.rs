@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+use crate::engine::plan::{Lane, Plan};
 use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::plan::node::Role;
@@ -21,20 +22,20 @@ use crate::provider::{Provider, host};
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SimArguments {
     /// Run a simulation this many times as fast as reality, to watch it; without it, at once.
-    #[arg(long, value_name = "FACTOR", help_heading = "Simulation")]
-    sim_speed: Option<f64>,
+    #[arg(long = "sim-speed", value_name = "FACTOR", help_heading = "Simulation")]
+    speed: Option<f64>,
     /// Decides every duration and every random fault of a simulation.
-    #[arg(long, value_name = "NUMBER", help_heading = "Simulation")]
-    sim_seed: Option<u64>,
+    #[arg(long = "sim-seed", value_name = "NUMBER", help_heading = "Simulation")]
+    seed: Option<u64>,
     /// Let something go wrong, such as `winw1/features=die:once`; see docs/simulator.md.
-    #[arg(long, value_name = "FAULT", help_heading = "Simulation")]
-    sim_fault: Vec<String>,
+    #[arg(long = "sim-fault", value_name = "FAULT", help_heading = "Simulation")]
+    faults: Vec<String>,
 }
 
 impl SimArguments {
     /// The speed to watch a simulation at, when one was asked for.
     pub fn speed(&self) -> Result<Option<f64>> {
-        match self.sim_speed {
+        match self.speed {
             Some(speed) if !(speed.is_finite() && speed > 0.0) => Err(Box::new(Failure::new(
                 Kind::Arguments,
                 format!("`--sim-speed {speed}` is not a factor above 0"),
@@ -45,12 +46,49 @@ impl SimArguments {
 
     /// The seed, when one was given.
     pub fn seed(&self) -> Option<u64> {
-        self.sim_seed
+        self.seed
+    }
+
+    /// Whether they can be understood; asked before anything is made.
+    pub fn check(&self) -> Result<()> {
+        self.speed()?;
+        self.faults().map(|_| ())
+    }
+
+    /// Whether each fault can strike: one that never does would look like a good run.
+    ///
+    /// # Errors
+    /// `Arguments`, with what there is.
+    pub fn check_against(&self, plan: &Plan) -> Result<()> {
+        let lanes = plan.lanes.iter().filter(|lane| !lane.name.is_host());
+        for fault in &self.faults()?.scripted {
+            let nodes: Vec<&Lane> = lanes
+                .clone()
+                .filter(|lane| fault.node().is_none_or(|node| *node == lane.name))
+                .collect();
+            let mut steps = nodes.iter().flat_map(|lane| &lane.steps);
+            let missing = match (fault.node(), fault.step()) {
+                (Some(node), _) if nodes.is_empty() => format!("there is no node `{node}`"),
+                (_, Some(step)) if !steps.any(|planned| planned.step.id().as_str() == step) => {
+                    format!("there is no step `{step}` there")
+                }
+                _ => continue,
+            };
+            return Err(Box::new(
+                Failure::new(
+                    Kind::Arguments,
+                    format!("the fault `{fault}` would never strike"),
+                )
+                .because(missing)
+                .advise("`wdev plan` shows the nodes and their steps"),
+            ));
+        }
+        Ok(())
     }
 
     fn faults(&self) -> Result<Faults> {
         let scripted = self
-            .sim_fault
+            .faults
             .iter()
             .map(|text| Fault::parse(text))
             .collect::<Result<_>>()?;
@@ -62,7 +100,7 @@ impl SimArguments {
 
     /// Whether anything of this makes sense only in a simulation, and was asked for.
     pub fn any(&self) -> bool {
-        self.sim_speed.is_some() || self.sim_seed.is_some() || !self.sim_fault.is_empty()
+        self.speed.is_some() || self.seed.is_some() || !self.faults.is_empty()
     }
 }
 
@@ -160,8 +198,8 @@ pub(super) fn open_vagrant(
             .collect(),
         boot: Duration::from_secs(record.boot_seconds),
         halt: Duration::from_mins(5),
-        clock,
         ssh: None,
+        clock,
         network: (record.provider == ProviderName::Docker).then(|| Network {
             name: record.network.clone(),
             subnet: record.subnet,

@@ -1,5 +1,7 @@
 //! `wdev render`
 
+use std::fmt::Write as _;
+
 use clap::Args;
 
 use super::{Format, Globals, Overrides, session, up};
@@ -37,10 +39,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         let report = serde_json::json!({ "version": 1, "folder": folder, "written": written });
         ui.out(&format!("{report:#}\n"))?;
     } else {
-        let mut text: String = written
-            .iter()
-            .map(|file| format!("wrote {}\n", file.display()))
-            .collect();
+        let mut text = String::new();
+        for file in &written {
+            let _ = writeln!(text, "wrote {}", file.display());
+        }
         if written.is_empty() {
             text = format!("`{}` is up to date\n", folder.display());
         }

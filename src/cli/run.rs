@@ -43,10 +43,7 @@ pub(super) struct Job<'a> {
 /// # Errors
 /// When it could not begin, or the result could not be written.
 pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
-    let format = match job.globals.format(&[Format::Text, Format::Json])? {
-        Format::Json => ui::Format::Json,
-        Format::Text | Format::Yaml => ui::Format::Text,
-    };
+    let format = format(job.globals)?;
     let run = new_run();
     let logs = job.folder.logs(&run);
     std::fs::create_dir_all(&logs)
@@ -82,20 +79,45 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
                 .map(|(node, keys)| summary(node, keys, state, command))
                 .collect(),
             kubeconfig: None,
-            logs: Some(logs.clone()),
+            // After a whole `destroy` they are gone.
+            logs: (command != "destroy" || outcome != Outcome::Done).then(|| logs.clone()),
             phases: Vec::new(),
             next: next_commands(command, outcome, &steps),
         };
         Ok(engine.run(job.plan, signals::requests(), &summarise).await)
     })?;
-    job.ui.conclude(&finished.last, format, &job.next)?;
-    json.map_or(Ok(()), |json| json.check())?;
+    let next = match &finished.failure {
+        // The same again would be refused again.
+        Some(failure) if failure.kind == Kind::Configuration => "",
+        _ => job.next.as_str(),
+    };
+    let concluded = job.ui.conclude(&finished.last, format, next);
+    let told = concluded.and_then(|()| json.map_or(Ok(()), |json| json.check()));
     let code = match (&finished.failure, finished.outcome) {
         (_, Outcome::Interrupted) => Kind::Interrupted.exit_code(),
         (Some(failure), _) => failure.kind.exit_code(),
         (None, _) => 0,
     };
-    Ok((code, finished))
+    // How the run ended matters more than whether anyone could be told.
+    let untold = told.map_or_else(
+        |failure| {
+            job.ui.failure(&failure, "");
+            failure.kind.exit_code()
+        },
+        |()| 0,
+    );
+    Ok((if code == 0 { untold } else { code }, finished))
+}
+
+/// The form of a run's output.
+///
+/// # Errors
+/// `Arguments` when a run cannot be told in the format that was asked for.
+pub(super) fn format(globals: &Globals) -> Result<ui::Format> {
+    Ok(match globals.format(&[Format::Text, Format::Json])? {
+        Format::Json => ui::Format::Json,
+        Format::Text | Format::Yaml => ui::Format::Text,
+    })
 }
 
 /// Runs a future to its end. With `virtual_time` the clock jumps to the next timer whenever nothing
@@ -167,6 +189,8 @@ fn steps_of_nodes(job: &Job) -> Vec<(NodeSummary, Vec<StepKey>)> {
 fn summary(node: &NodeSummary, keys: &[StepKey], state: &State, command: &str) -> NodeSummary {
     let exists = state.machines.contains_key(node.name.as_str());
     let word = match command {
+        // The plan has nothing for it: it is no longer in the configuration.
+        "up" if keys.is_empty() && exists => "left over",
         "up" => node_state(keys, state),
         _ if !exists => "absent",
         "halt" if node_state(keys, state) == "ready" => "stopped",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Globals, Overrides};
 use crate::config::{self, Diagnostic, Loaded, Problems, Request};
-use crate::error::{Failure, Kind, Result, io_failure};
+use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::plan::record::Record;
 use crate::ui::{Ui, Verbosity};
@@ -33,7 +33,7 @@ pub struct Existing {
 /// `Configuration` with every mistake.
 pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
     let request = request(globals, overrides)?;
-    let loaded = config::load(&request).map_err(|problems| invalid(problems, ui))?;
+    let loaded = config::load(&request).map_err(|problems| invalid(&problems, ui))?;
     let remarks: Vec<Diagnostic> = loaded
         .notes
         .iter()
@@ -48,7 +48,7 @@ pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session
 }
 
 /// Tells every mistake with its place, and returns the failure that stands for them.
-pub fn invalid(problems: Problems, ui: &Ui) -> Box<Failure> {
+pub fn invalid(problems: &Problems, ui: &Ui) -> Box<Failure> {
     ui.err(&problems.render(ui.err_colored()));
     let message = match problems.0.len() {
         1 => "the configuration has a mistake".to_owned(),
@@ -117,10 +117,11 @@ pub fn existing(globals: &Globals) -> Result<Existing> {
         None => name_without_flag(globals, &project)?,
     };
     let folder = SandboxFolder::new(&project, &name);
-    if !folder.exists() {
+    // Any other name could lead out of `.wdev`, to a folder that is not ours.
+    if !config::is_sandbox_name(&name) || !folder.exists() {
         return Err(not_found(&name, &project));
     }
-    let record = Record::read(&folder.record())?;
+    let record = Record::find(&folder)?;
     Ok(Existing {
         name,
         folder,
@@ -174,7 +175,13 @@ fn project(globals: &Globals) -> Result<PathBuf> {
 }
 
 fn current_folder() -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| io_failure("find", Path::new("."), &error))
+    std::env::current_dir().map_err(|error| {
+        Box::new(
+            Failure::new(Kind::Host, "cannot tell what the current folder is")
+                .because(error)
+                .advise("change to a folder that exists"),
+        )
+    })
 }
 
 /// The sandboxes of a project.

@@ -22,7 +22,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
     if record.provider == ProviderName::Sim {
         return Err(Box::new(
             Failure::new(Kind::Arguments, "a simulated node has no shell")
-                .advise(format!("try `wdev exec {lane} -- hostname`")),
+                .advise(format!("`wdev exec {lane} -- hostname`")),
         ));
     }
     let mut command = block_on(false, async {

@@ -19,6 +19,7 @@ use crate::home::{Holder, SandboxFolder};
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::plan::record::Record;
+use crate::plan::steps::power::is_action;
 use crate::provider::{Machine, Power};
 use crate::ui::Ui;
 
@@ -148,7 +149,11 @@ fn look(record: &Record, folder: &SandboxFolder) -> Result<Vec<Machine>> {
 }
 
 fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool) -> NodeReport {
-    let steps = state.steps.iter().filter(|(key, _)| key.lane == node.name);
+    let last = state.last_run.as_ref().map(|last| last.command.as_str());
+    // How an earlier `halt` went says nothing any more.
+    let steps = state.steps.iter().filter(|(key, _)| {
+        key.lane == node.name && (!is_action(&key.step) || last == Some(key.step.as_str()))
+    });
     let mut report = NodeReport {
         name: node.name.to_string(),
         role: node.role.title(),
@@ -167,7 +172,7 @@ fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool
     for (key, record) in steps {
         match &record.status {
             Status::Done => {
-                report.done += 1;
+                report.done += usize::from(!is_action(&key.step));
                 continue;
             }
             Status::Started if running => report.phase = "running",

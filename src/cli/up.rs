@@ -1,5 +1,6 @@
 //! `wdev up`
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -52,7 +53,7 @@ pub(super) struct Prepared {
 
 /// Settles the provider and makes the plan. Changes nothing.
 pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
-    let earlier = Record::read(&folder.record())?;
+    let earlier = Record::find(folder)?;
     let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
     let target = Target {
         config,
@@ -77,6 +78,8 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
+    arguments.sim.check()?;
+    run::format(globals)?;
     let session = session::load(globals, &arguments.overrides, ui)?;
     let (config, folder) = (&session.loaded.config, &session.folder);
     let Prepared {
@@ -84,16 +87,18 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         mut record,
         why_provider,
     } = prepare(config, folder)?;
+    arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));
     }
     if arguments.sim.any() && record.provider != ProviderName::Sim {
         ui.err("note: the options for simulations have no effect on real machines");
     }
-    preflight::check(config, record.provider)?;
+    let index = Index::of_user()?;
+    preflight::check(config, &record, &index, folder)?;
     let _lock = folder.lock("up")?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
-    Index::of_user()?.add(&Indexed {
+    index.add(&Indexed {
         sandbox: config.sandbox.clone(),
         folder: folder.path().to_owned(),
     })?;
@@ -125,9 +130,19 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 fn warn_of_leftovers(record: &Record, plan: &Plan, ui: &Ui) {
     let planned = |name: &LaneName| plan.lanes.iter().any(|lane| lane.name == *name);
     for node in record.nodes.iter().filter(|node| !planned(&node.name)) {
+        let heir = record
+            .nodes
+            .iter()
+            .find(|other| planned(&other.name) && other.address == node.address);
+        let clash = heir.map_or_else(String::new, |heir| {
+            format!(
+                "; it still has the address {}, which `{}` is to have now: stop it",
+                node.address, heir.name
+            )
+        });
         ui.err(&format!(
             "warning: `{}` is no longer in the configuration; its machine is left alone, and \
-             `wdev destroy` removes it with the rest",
+             `wdev destroy` removes it with the rest{clash}",
             node.name
         ));
     }
@@ -174,10 +189,10 @@ fn recreate(
 pub(super) fn next_command(globals: &Globals) -> String {
     let mut command = "wdev up".to_owned();
     if let Some(config) = &globals.config {
-        command.push_str(&format!(" --config {}", crate::process::quote(config)));
+        let _ = write!(command, " --config {}", crate::process::quote(config));
     }
     if let Some(sandbox) = &globals.sandbox {
-        command.push_str(&format!(" --sandbox {}", crate::process::quote(sandbox)));
+        let _ = write!(command, " --sandbox {}", crate::process::quote(sandbox));
     }
     command
 }

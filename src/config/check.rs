@@ -10,12 +10,28 @@ use super::model::ProviderName;
 use super::source::Place;
 use super::suggest::nearest;
 
+/// More is a mistake, and would make the checks slow.
+const WORKERS_MAX: usize = 1000;
+const HOOKS_MAX: usize = 1000;
+
 /// What kubeadm wants of a control plane, in MiB.
 /// <https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm/#before-you-begin>
 const CONTROL_PLANE_MEMORY: u64 = 1700;
 
 /// Checks the whole configuration.
 pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
+    for (name, max) in [("workers", WORKERS_MAX), ("hooks", HOOKS_MAX)] {
+        let list = root.at(name);
+        if list.items().len() > max {
+            let message = format!("there are {} `{name}`", list.items().len());
+            sink.push(
+                Diagnostic::error(message)
+                    .at(&list.place)
+                    .allow(format!("at most {max}")),
+            );
+            return;
+        }
+    }
     names(root, sink);
     kubernetes(root, sink);
     cni(root, sink);

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::secret::mask_line;
-use super::source::Place;
+use super::source::{Place, Source, Span};
 use crate::error::{Failure, Kind};
 
 /// How bad it is.
@@ -49,7 +49,8 @@ pub struct Diagnostic {
     /// Where it was given when not in a file: an environment variable or a flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
-    /// The source line; for a variable or a flag, how it would be typed.
+    /// The source line, or the part of a very long one around the place; for a variable or a flag, how
+    /// it would be typed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_line: Option<String>,
     /// What to point at in `source_line`: the first column (from 1) and the length, in characters.
@@ -96,8 +97,9 @@ impl Diagnostic {
                 self.file = Some(source.shown.clone());
                 self.line = Some(span.line);
                 self.col = Some(span.col);
-                self.source_line = Some(mask_line(source.line_at(span.at)));
-                self.caret = Some((span.col, span.len.max(1)));
+                let (line, caret) = excerpt(source, *span);
+                self.source_line = Some(line);
+                self.caret = Some(caret);
             }
             Place::Env(name, text) => {
                 self.given = Some(format!("environment variable `{name}`"));
@@ -113,7 +115,13 @@ impl Diagnostic {
     }
 
     fn typed(&mut self, name: &str, separator: char, text: &str) {
-        let first = mask_line(text.lines().next().unwrap_or_default());
+        let first = text.lines().next().unwrap_or_default();
+        let first = mask_line(
+            first
+                .get(..first.floor_char_boundary(EXCERPT))
+                .unwrap_or(first),
+            false,
+        );
         self.caret = Some((name.chars().count() + 2, first.chars().count().max(1)));
         self.source_line = Some(format!("{name}{separator}{first}"));
     }
@@ -151,6 +159,35 @@ impl fmt::Display for Diagnostic {
         }
         f.write_str(&self.message)
     }
+}
+
+/// Bytes of a source line that are kept at most.
+const EXCERPT: usize = 400;
+
+/// The line of `span` without passwords, and what to point at in it.
+fn excerpt(source: &Source, span: Span) -> (String, (usize, usize)) {
+    let line = source.line_at(span.at);
+    if line.len() <= EXCERPT {
+        return (mask_line(line, false), (span.col, span.len.max(1)));
+    }
+    let at = span
+        .at
+        .saturating_sub(source.line_start(span.at))
+        .min(line.len());
+    let start = line.floor_char_boundary(at.saturating_sub(EXCERPT / 2));
+    let end = line.floor_char_boundary((at + EXCERPT / 2).min(line.len()));
+    let piece = mask_line(line.get(start..end).unwrap_or_default(), start > 0);
+    let before = line.get(start..at).map_or(0, |text| text.chars().count());
+    let len = span
+        .len
+        .min(piece.chars().count().saturating_sub(before))
+        .max(1);
+    let lead = if start > 0 { "…" } else { "" };
+    let tail = if end < line.len() { "…" } else { "" };
+    (
+        format!("{lead}{piece}{tail}"),
+        (before + lead.chars().count() + 1, len),
+    )
 }
 
 /// Every mistake of a configuration, in the order of the files.
@@ -200,18 +237,46 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// How many errors are kept.
+const KEPT: usize = 1000;
+
 /// Collects diagnostics while a configuration is read.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) errors: Vec<Diagnostic>,
+    /// Errors beyond [`KEPT`], only counted.
+    more: usize,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) notes: Vec<Diagnostic>,
 }
 
 impl Sink {
+    /// Whether further errors are only counted, so that words for them are of no use.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors.len() >= KEPT
+    }
+
+    /// Every error, in the order of files and lines, then variables and flags.
+    pub(crate) fn into_problems(mut self) -> Problems {
+        let key = |d: &Diagnostic| {
+            let local = d
+                .file
+                .as_deref()
+                .is_some_and(|file| file.contains(".local."));
+            (d.file.is_none(), local, d.line, d.col)
+        };
+        self.errors.sort_by_key(key);
+        if self.more > 0 {
+            let message = format!("there are {} more mistakes", self.more);
+            self.errors.push(Diagnostic::error(message));
+        }
+        Problems(self.errors)
+    }
+
     /// Files a diagnostic by its severity.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         match diagnostic.severity {
+            Severity::Error if self.is_full() => self.more += 1,
             Severity::Error => self.errors.push(diagnostic),
             Severity::Warning => self.warnings.push(diagnostic),
             Severity::Note => self.notes.push(diagnostic),

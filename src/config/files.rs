@@ -74,11 +74,7 @@ pub(crate) fn read(path: &Path, start: &Path, sink: &mut Sink) -> Option<Arc<Sou
     match bytes(path, &shown).and_then(|bytes| decode(bytes, &shown)) {
         Ok(text) => {
             let folder = path.parent().unwrap_or(start).to_path_buf();
-            let source = Arc::new(Source {
-                shown,
-                folder,
-                text,
-            });
+            let source = Arc::new(Source::new(shown, folder, text));
             if let Some(at) = source.text.find('\0') {
                 sink.push(nul(&source, at));
                 return None;

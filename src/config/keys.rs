@@ -138,6 +138,8 @@ pub(crate) fn dotted() -> Vec<(String, &'static Shape)> {
     }
     let mut out = Vec::new();
     walk(ROOT, "", &mut out);
+    // The version of the file's form makes sense in a file only.
+    out.retain(|(path, _)| path != "version");
     out
 }
 

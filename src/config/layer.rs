@@ -1,5 +1,6 @@
 //! Layers of a configuration: files, environment, flags; and how one lies over another.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Request;
@@ -26,8 +27,14 @@ pub(crate) fn merge(under: Node, over: Node, shape: &Shape) -> Node {
                     return Node::new(NodeKind::Map(top), place);
                 }
             }
+            let places = base
+                .iter()
+                .enumerate()
+                .map(|(index, entry)| (entry.key.clone(), index));
+            let places: HashMap<String, usize> = places.collect();
             for entry in top {
-                match base.iter_mut().find(|e| e.key == entry.key) {
+                let index = places.get(&entry.key).copied();
+                match index.and_then(|index| base.get_mut(index)) {
                     Some(slot) => {
                         let inner = shape_of(shape, &entry.key);
                         let old = Node::new(NodeKind::Null, slot.place.clone());
@@ -85,7 +92,13 @@ pub(crate) fn named(node: Node, shape: &Shape) -> Node {
 }
 
 /// Variables of wdev that are no configuration.
-const RESERVED: &[&str] = &["WDEV_HOME", "WDEV_CONFIG", "WDEV_OUTPUT", "WDEV_LOG"];
+const RESERVED: &[&str] = &[
+    "WDEV_VERSION",
+    "WDEV_HOME",
+    "WDEV_CONFIG",
+    "WDEV_OUTPUT",
+    "WDEV_LOG",
+];
 const RESERVED_PREFIXES: &[&str] = &["WDEV_TEST", "WDEV_SIM_"];
 
 /// What the environment sets.
@@ -195,11 +208,7 @@ fn from_text(text: &str, shape: &Shape, place: &Place, sink: &mut Sink) -> Optio
 }
 
 fn from_yaml(text: &str, place: &Place, sink: &mut Sink) -> Option<Node> {
-    let source = Arc::new(Source {
-        shown: String::new(),
-        folder: std::path::PathBuf::new(),
-        text: text.to_owned(),
-    });
+    let source = Arc::new(Source::inline(text));
     let mut inner = Sink::default();
     let node = yaml::parse(&source, &mut inner);
     for problem in inner.errors {

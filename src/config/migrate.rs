@@ -18,14 +18,14 @@ pub fn migrate(path: &Path) -> Result<String, Problems> {
     let source = files::read(&here.join(path), &here, &mut sink);
     let read = source.and_then(|source| Some((yaml::parse(&source, &mut sink)?, source)));
     let (Some((root, source)), true) = (read, sink.errors.is_empty()) else {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     };
     if !super::is_map(&root, &mut sink) {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     }
     let wanted = legacy::convert(root.clone(), &mut sink);
     if !sink.errors.is_empty() {
-        return Err(Problems(sink.errors));
+        return Err(sink.into_problems());
     }
     if sink.notes.is_empty() {
         return Ok(source.text.clone());
@@ -44,11 +44,7 @@ pub fn migrate(path: &Path) -> Result<String, Problems> {
 
 /// Whether `text` reads as `wanted`, without flat keys.
 fn means(text: &str, wanted: &Node) -> bool {
-    let source = std::sync::Arc::new(super::source::Source {
-        shown: String::new(),
-        folder: std::path::PathBuf::new(),
-        text: text.to_owned(),
-    });
+    let source = std::sync::Arc::new(super::source::Source::inline(text));
     let mut sink = Sink::default();
     let read = yaml::parse(&source, &mut sink);
     sink.errors.is_empty() && read.is_some_and(|read| same(&read, wanted))

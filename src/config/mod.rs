@@ -42,6 +42,7 @@ pub use self::schema::schema;
 pub use self::secret::redact_url;
 pub use self::show::{show_json, show_yaml};
 pub use self::source::Origin;
+pub use self::text::is_sandbox_name;
 
 use self::diagnostic::Sink;
 use self::item::Item;
@@ -151,7 +152,7 @@ pub fn load(request: &Request) -> Result<Loaded, Problems> {
         check::check(&effective, request.host_memory_mib, &mut sink);
     }
     if !sink.errors.is_empty() {
-        return Err(sorted(sink.errors));
+        return Err(sink.into_problems());
     }
     let mut origins = BTreeMap::new();
     effective.origins("", &mut origins);
@@ -198,14 +199,4 @@ fn home(request: &Request) -> Option<PathBuf> {
     named
         .map(|(_, text)| PathBuf::from(text))
         .or_else(|| etcetera::home_dir().ok())
-}
-
-/// In the order of files and lines, then variables and flags.
-fn sorted(mut errors: Vec<Diagnostic>) -> Problems {
-    errors.sort_by(|a, b| {
-        let key = |d: &Diagnostic| (d.file.is_none(), d.line, d.col);
-        let local = |d: &Diagnostic| d.file.as_deref().is_some_and(|f| f.contains(".local."));
-        local(a).cmp(&local(b)).then_with(|| key(a).cmp(&key(b)))
-    });
-    Problems(errors)
 }

@@ -280,7 +280,7 @@ pub struct Worker {
 }
 
 /// What a machine is made of.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineSpec {
     /// The box; empty for the default of the provider. For `docker` an image.
     pub r#box: String,

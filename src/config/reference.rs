@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{Fallback, Key, Shape, join, variable};
+use super::keys::{Fallback, Key, Shape, dotted, join, variable};
 use super::table::ROOT;
 use super::{keys, legacy};
 
@@ -25,7 +25,10 @@ fn section(out: &mut String, title: &str, keys: &'static [Key], prefix: &str) {
     );
     for key in keys {
         let (value, default) = (allowed(&key.shape), default(key));
-        let variable = if prefix.contains('[') || matches!(key.shape, Shape::Map(_)) {
+        let variable = if dotted()
+            .iter()
+            .all(|(path, _)| *path != join(prefix, key.name))
+        {
             String::new()
         } else {
             format!(" `{}`", variable(&join(prefix, key.name)))

@@ -33,7 +33,9 @@ fn credentials(url: &str) -> Option<(usize, usize)> {
 }
 
 /// `line` with every password in a URL replaced by as many `*`, so that columns stay right.
-pub(crate) fn mask_line(line: &str) -> String {
+///
+/// A `cut` line begins in the middle of another: then everything before the `@` may be a password.
+pub(crate) fn mask_line(line: &str, cut: bool) -> String {
     // Without `://` the part before `@` may still be credentials: a proxy written without scheme.
     let Some(at) = line.rfind('@') else {
         return line.to_owned();
@@ -45,6 +47,8 @@ pub(crate) fn mask_line(line: &str) -> String {
     let start = if let Some(scheme) = front.find("://") {
         let user = front.get(scheme + 3..).unwrap_or_default();
         scheme + 3 + user.find(':').map_or(0, |colon| colon + 1)
+    } else if cut {
+        0
     } else {
         // The colon behind a key has a blank after it.
         let mut colons = front.match_indices(':').map(|(i, _)| i + 1);
@@ -56,8 +60,8 @@ pub(crate) fn mask_line(line: &str) -> String {
     };
     let kept = front.get(..start).unwrap_or_default();
     let secret = front.get(start..).unwrap_or_default();
-    let stars = "*".repeat(secret.chars().count());
-    format!("{kept}{stars}{rest}")
+    let mask = "*".repeat(secret.chars().count());
+    format!("{kept}{mask}{rest}")
 }
 
 #[cfg(test)]
@@ -84,10 +88,11 @@ mod tests {
             "http: 'me:sec:secret@proxy'",
             "a: http://secret@proxy",
         ] {
-            let hidden = mask_line(line);
+            let hidden = mask_line(line, false);
             assert!(!hidden.contains("sec"), "{hidden}");
             assert_eq!(hidden.chars().count(), line.chars().count());
             assert!(hidden.contains("@proxy"));
         }
+        assert_eq!(mask_line("cret@proxy", true), "****@proxy");
     }
 }

@@ -10,6 +10,7 @@ use super::item::{Item, Value};
 use super::keys::{Rule, Shape};
 use super::scalar::Scalar;
 use super::secret::redact_url;
+use super::source::Origin;
 use super::table::TOP;
 use super::yaml::quote;
 
@@ -83,14 +84,17 @@ fn map(out: &mut String, item: &Item, shape: &'static Shape, depth: usize, mut i
 }
 
 fn value(out: &mut String, item: &Item, shape: &'static Shape, depth: usize) {
-    let from = item.place.origin().to_string();
+    let from = match item.place.origin() {
+        Origin::Derived { from } => format!("derived from {from}"),
+        origin => format!("from {origin}"),
+    };
     let from: String = from
         .chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect();
     match &item.value {
         Value::Unset => {
-            let _ = writeln!(out, " \"\"  # from {from}");
+            let _ = writeln!(out, " \"\"  # {from}");
         }
         Value::Scalar(scalar) => {
             let text = plain(scalar, shape);
@@ -99,13 +103,13 @@ fn value(out: &mut String, item: &Item, shape: &'static Shape, depth: usize) {
                 Scalar::Int(_) | Scalar::Bool(_) => text,
                 _ => quote(&text),
             };
-            let _ = writeln!(out, " {text}  # from {from}");
+            let _ = writeln!(out, " {text}  # {from}");
         }
         Value::List(items) if items.is_empty() => {
-            let _ = writeln!(out, " []  # from {from}");
+            let _ = writeln!(out, " []  # {from}");
         }
         Value::Map(entries) if entries.is_empty() => {
-            let _ = writeln!(out, " {{}}  # from {from}");
+            let _ = writeln!(out, " {{}}  # {from}");
         }
         Value::Map(_) => {
             out.push('\n');

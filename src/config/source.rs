@@ -15,19 +15,43 @@ pub(crate) struct Source {
     pub(crate) folder: PathBuf,
     /// The whole text, without a byte order mark.
     pub(crate) text: String,
+    /// The byte that each line starts with.
+    starts: Vec<usize>,
 }
 
 impl Source {
+    /// The text of a file; `shown` and `folder` as in the fields.
+    pub(crate) fn new(shown: String, folder: PathBuf, text: String) -> Self {
+        let breaks = text.match_indices(['\n', '\r']).map(|(at, _)| at + 1);
+        let starts = std::iter::once(0).chain(breaks).collect();
+        Self {
+            shown,
+            folder,
+            text,
+            starts,
+        }
+    }
+
+    /// A text without a place of its own, such as a variable's.
+    pub(crate) fn inline(text: &str) -> Self {
+        Self::new(String::new(), PathBuf::new(), text.to_owned())
+    }
+
     /// Where the line starts that the byte `at` lies in.
     pub(crate) fn line_start(&self, at: usize) -> usize {
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        before.rfind(['\n', '\r']).map_or(0, |i| i + 1)
+        let next = self.starts.partition_point(|start| *start <= at);
+        let index = next.saturating_sub(1);
+        self.starts.get(index).copied().unwrap_or_default()
     }
 
     /// The line that the byte `at` lies in, without its line break.
     pub(crate) fn line_at(&self, at: usize) -> &str {
-        let rest = self.text.get(self.line_start(at)..).unwrap_or_default();
-        rest.split(['\n', '\r']).next().unwrap_or_default()
+        let next = self.starts.partition_point(|start| *start <= at);
+        let end = self
+            .starts
+            .get(next)
+            .map_or(self.text.len(), |next| next - 1);
+        self.text.get(self.line_start(at)..end).unwrap_or_default()
     }
 }
 

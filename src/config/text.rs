@@ -32,6 +32,12 @@ pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
     }
 }
 
+/// Whether `text` can be the name of a sandbox, which is also the name of its folder.
+#[must_use]
+pub fn is_sandbox_name(text: &str) -> bool {
+    text.len() <= SANDBOX_MAX && is_dns_label(text)
+}
+
 fn dns_label(what: &str, text: &str, max: usize) -> Checked<String> {
     let allowed = format!(
         "lower-case letters, digits and `-`, with a letter or digit at both ends, at most {max} characters"

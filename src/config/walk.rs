@@ -48,6 +48,10 @@ impl Walker<'_> {
         for entry in entries {
             if keys.iter().all(|key| key.name != entry.key) {
                 bad = true;
+                if self.sink.is_full() {
+                    self.sink.push(Diagnostic::error(""));
+                    continue;
+                }
                 self.sink
                     .push(unknown_key(&entry.key, keys, path).at(&entry.place));
             }

@@ -17,6 +17,9 @@ use crate::stop::Level;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
+/// How long a node has to answer, and the pause before it is asked again.
+const ANSWER: Duration = Duration::from_secs(10);
+
 /// How an attempt ended: well, with a failure, or with nothing where the run was asked to stop.
 type Tried<T> = std::result::Result<T, Option<Box<Failure>>>;
 
@@ -42,7 +45,7 @@ impl Runner<'_> {
                 fingerprint: fingerprint.clone(),
             };
             shared.recorder.record(started).await?;
-            let mut failure = match self.attempt(limits, changed).await? {
+            let mut failure = match self.attempt(limits, changed, attempt > 1).await? {
                 Ok(done) => {
                     let (lane, step) = self.names();
                     let machine = done.machine.or_else(|| self.machine());
@@ -105,10 +108,16 @@ impl Runner<'_> {
 
     /// One attempt: mends the machine where it must, runs, reboots where that is wanted, verifies.
     /// The inner error is the failure, or nothing when the run was asked to stop.
-    async fn attempt(&self, limits: Limits, changed: bool) -> Result<Tried<Done>> {
+    async fn attempt(&self, limits: Limits, changed: bool, again: bool) -> Result<Tried<Done>> {
         let shared = self.shared;
-        if let Err(failure) = self.machine_runs().await {
-            return Ok(Err(failure));
+        // The lane's first step has found the machine running; only a failed attempt casts doubt on it.
+        if again {
+            if let Err(failure) = self.machine_runs().await {
+                return Ok(Err(failure));
+            }
+            if self.answers().await.is_err() {
+                return Ok(Err(None));
+            }
         }
         let name = &self.lane.name;
         let pending = shared.known.read(|state| state.reboots.get(name).cloned());
@@ -151,6 +160,44 @@ impl Runner<'_> {
             async move { self.step.verify(&cx, done).await }
         });
         Ok(self.settle(verified.await, limits.deadline).map(|()| done))
+    }
+
+    /// Waits until the node answers again: a machine that boots once more under a step runs long before
+    /// it answers, and attempts made meanwhile would be lost. A node that stays silent has its attempt
+    /// nevertheless, which says why it fails. The error is a request to stop.
+    async fn answers(&self) -> std::result::Result<(), ()> {
+        let (shared, name) = (self.shared, &self.lane.name);
+        let reboots = shared.known.read(|state| state.reboots.contains_key(name));
+        // The machine is made, or is rebooted, by means of their own.
+        if self.is_first() || reboots || self.machine().is_none() {
+            return Ok(());
+        }
+        let boot = shared.limits.boot;
+        let waited = bounded(shared.clock, boot, &shared.stop, |stop| {
+            let io = self.io(stop);
+            async move {
+                let mut silent = false;
+                loop {
+                    let machine = shared.provider.inspect(name, &io).await?;
+                    if !matches!(machine.power, Power::Running | Power::Changing) {
+                        return Ok(());
+                    }
+                    let channel = shared.provider.channel(name);
+                    if channel.boot_identity(ANSWER, &io).await.is_ok() {
+                        return Ok(());
+                    }
+                    if !silent {
+                        io.note("waiting until the node answers again");
+                        silent = true;
+                    }
+                    shared.clock.sleep(ANSWER).await;
+                }
+            }
+        });
+        match waited.await {
+            Ended::Stopped => Err(()),
+            Ended::Returned(_) | Ended::Deadline => Ok(()),
+        }
     }
 
     /// Brings a machine back that went off under a step, so that the next attempt can work.

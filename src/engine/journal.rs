@@ -192,7 +192,7 @@ fn decode(line: &[u8], previous: &str) -> std::result::Result<(Event, String), U
         .and_then(|text| text.rsplit_once(SUM))
         .filter(|(_, sum)| sum.len() == SUM_DIGITS);
     let Some((body, sum)) = split else {
-        return Err(Unreadable::Damaged("it has no checksum"));
+        return Err(version_of(text).unwrap_or(Unreadable::Damaged("it has no checksum")));
     };
     if checksum(previous, body) != sum {
         return Err(version_of(text).unwrap_or(Unreadable::Damaged("its checksum is wrong")));

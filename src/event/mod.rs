@@ -372,7 +372,7 @@ pub struct NodeSummary {
     pub os: String,
     /// The address inside the sandbox's node subnet.
     pub address: String,
-    /// In one word: `ready`, `failed`, `stopped`, `incomplete`, `absent`.
+    /// In one word: `ready`, `failed`, `stopped`, `incomplete`, `absent`, `left over`.
     pub state: String,
 }
 

@@ -27,12 +27,8 @@ pub fn plan(sandbox: &str, nodes: &[Node], action: Action) -> Plan {
             }
         })
         .collect();
-    let command = match action {
-        Action::Halt => "halt",
-        Action::Destroy => "destroy",
-    };
     Plan {
-        command,
+        command: action.id(),
         sandbox: sandbox.to_owned(),
         lanes,
         resumes: false,

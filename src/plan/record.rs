@@ -1,18 +1,25 @@
 //! What a sandbox was last made of, so that it can be halted, reached and destroyed when its
 //! `variables.yml` has changed, is broken or is gone.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-use super::node::Node;
-use crate::config::model::ProviderName;
+use super::node::{Node, Role};
+use crate::channel::Os;
+use crate::config::model::{MachineSpec, ProviderName};
+use crate::engine::journal;
+use crate::engine::state::{MACHINE, State};
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::home::write_whole;
+use crate::event::Event;
+use crate::home::{SandboxFolder, write_whole};
 
 /// The version of the record's format.
 const VERSION: u32 = 1;
+/// How long a machine may take to boot when nobody knows what was asked for.
+const BOOT_SECONDS: u64 = 15 * 60;
 
 /// What a sandbox was last made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +33,7 @@ pub struct Record {
     /// The subnet that the nodes' addresses lie in.
     pub subnet: Ipv4Net,
     /// The name of their network on this host.
+    #[serde(default)]
     pub network: String,
     /// Its nodes, also those that `variables.yml` no longer names but whose machines may exist.
     pub nodes: Vec<Node>,
@@ -60,22 +68,47 @@ impl Record {
         }
     }
 
-    /// Reads the record of a sandbox; none where it never was up.
+    /// The record of a sandbox; none where it never was up. A record that is lost or damaged is made
+    /// again from the journal, as far as halting and removing the machines needs it.
     ///
     /// # Errors
-    /// `Host` when it cannot be read or a newer wdev wrote it.
-    pub fn read(path: &Path) -> Result<Option<Self>> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_failure("read", path, &error)),
+    /// `Host` when it cannot be read, a newer wdev wrote it, or the journal cannot stand in for it.
+    pub fn find(folder: &SandboxFolder) -> Result<Option<Self>> {
+        let path = folder.record();
+        let damage = match std::fs::read(&path) {
+            Ok(bytes) => match Self::parse(&bytes, &path)? {
+                Ok(record) => return Ok(Some(record)),
+                Err(damage) => Some(damage),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io_failure("read", &path, &error)),
         };
-        let record: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::new(Kind::Host, format!("`{}` is damaged", path.display()))
-                .because(error)
-                .advise("run `wdev up` to write it anew from variables.yml")
-        })?;
-        if record.version > VERSION {
+        match (journal::read(&folder.journal()), damage) {
+            (Ok(recorded), _) => Ok(Self::from_journal(folder, &recorded.events)),
+            (Err(failure), damage) => Err(Box::new(
+                Failure::new(
+                    Kind::Host,
+                    format!("cannot tell what `{}` was made of", folder.path().display()),
+                )
+                .because(damage.unwrap_or_else(|| format!("`{}` is gone", path.display())))
+                .because(failure)
+                .advise("restore one of the two files from a backup")
+                .advise(
+                    "or remove the machines with the provider's own tool: their names begin with \
+                     `wdev-`; then remove the folder",
+                ),
+            )),
+        }
+    }
+
+    /// The inner error says how the record is damaged.
+    fn parse(bytes: &[u8], path: &Path) -> Result<std::result::Result<Self, String>> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        // The version first: a newer record may have another shape.
+        if serde_json::from_slice::<Version>(bytes).is_ok_and(|found| found.version > VERSION) {
             return Err(Box::new(
                 Failure::new(
                     Kind::Host,
@@ -84,7 +117,39 @@ impl Record {
                 .advise("use the wdev that made this sandbox, or a newer one"),
             ));
         }
-        Ok(Some(record))
+        Ok(serde_json::from_slice(bytes)
+            .map_err(|error| format!("`{}` is damaged: {error}", path.display())))
+    }
+
+    /// What the journal knows: which machines may exist, and by what names. None where it knows none.
+    fn from_journal(folder: &SandboxFolder, events: &[Event]) -> Option<Self> {
+        let state = State::from_events(events);
+        let provider = ProviderName::from_name(state.provider.as_deref()?)?;
+        let machines = state.created.iter().filter(|(_, what, _)| what == MACHINE);
+        let nodes: Vec<Node> = machines
+            .map(|(lane, _, unique_name)| Node {
+                name: lane.clone(),
+                role: Role::Worker,
+                os: Os::Linux,
+                os_title: "unknown".to_owned(),
+                address: Ipv4Addr::UNSPECIFIED,
+                machine: MachineSpec::default(),
+                unique_name: unique_name.clone(),
+            })
+            .collect();
+        let sandbox = folder.path().file_name()?.to_string_lossy();
+        let first = nodes.first()?;
+        let prefix = first.unique_name.strip_suffix(&format!("-{}", first.name));
+        let network = prefix.unwrap_or_default().to_owned();
+        let subnet = Ipv4Net::default();
+        Some(Self::new(
+            &sandbox,
+            provider,
+            subnet,
+            network,
+            nodes,
+            BOOT_SECONDS,
+        ))
     }
 
     /// Writes the record in one move.

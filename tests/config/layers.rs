@@ -138,6 +138,7 @@ fn a_version_belongs_to_its_cni() {
 fn variables_that_are_none_of_ours_or_misspelt() {
     let loaded = load(&Request {
         env: pairs([
+            ("WDEV_VERSION", "0.1.0"),
             ("WDEV_HOME", "/x"),
             ("WDEV_TESTBED", "1"),
             ("WDEV_TEST_STRICT", "1"),

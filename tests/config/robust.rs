@@ -67,6 +67,30 @@ fn aliases_that_would_fill_the_memory_are_refused() {
 }
 
 #[test]
+fn one_long_line_of_mistakes() {
+    let keys: String = (0..40_000).map(|n| format!("k{n}: 1,")).collect();
+    let problems = of_bytes(format!("{{{keys}}}").as_bytes()).unwrap_err();
+    for problem in &problems.0[..1000] {
+        let line = problem.source_line.as_deref().unwrap();
+        let (col, len) = problem.caret.unwrap();
+        let under: String = line.chars().skip(col - 1).take(len).collect();
+        assert!(
+            problem.message.contains(&format!("`{under}`")),
+            "{problem:#?}"
+        );
+        assert!(line.len() < 500);
+    }
+}
+
+#[test]
+fn more_workers_than_a_cluster_can_have() {
+    let text = format!("workers: [{}]", "{},".repeat(5_000));
+    assert!(message(text.as_bytes()).contains("at most 1000"));
+    let text = format!("hooks: [{}]", "{},".repeat(5_000));
+    assert!(message(text.as_bytes()).contains("is missing"));
+}
+
+#[test]
 fn what_is_no_file_is_refused() {
     let dir = folder(&[]);
     std::fs::create_dir(dir.path().join("variables.yml")).unwrap();

@@ -223,12 +223,12 @@ impl Sandbox {
 
     /// What is the same in two worlds that a user cannot tell apart.
     pub fn essence(&self) -> String {
-        self.look(|sim| sim.essence())
+        self.look(Sim::essence)
     }
 
     /// How often each script ran to its end.
     pub fn completions(&self) -> Vec<Completion> {
-        self.look(|sim| sim.completions())
+        self.look(Sim::completions)
     }
 
     fn look<T>(&self, look: impl FnOnce(&Sim) -> T) -> T {

@@ -60,6 +60,7 @@ fn main() {
     };
     // Lives until the end; holds the handler that swallows SIGINT.
     let mut runtime = None;
+    let mut orphans = Vec::new();
     for line in block.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
@@ -84,6 +85,7 @@ fn main() {
             "grandchild" => {
                 let child = Command::new(&own).arg(SLEEPER).spawn().expect("a child");
                 say(&log, &format!("grandchild {}", child.id()));
+                orphans.push(child);
             }
             "ignore-sigint" => runtime = Some(ignore_interrupt()),
             "mkfile" => {
@@ -103,7 +105,7 @@ fn main() {
             _ => panic!("fake: unknown word `{word}`"),
         }
     }
-    drop(runtime);
+    drop((runtime, orphans));
 }
 
 /// What `vagrant provision` prints for a script; a failing script makes it end with 1.
@@ -159,7 +161,7 @@ fn hex(text: &str) -> Vec<u8> {
 
 fn sleep_forever() -> ! {
     loop {
-        std::thread::sleep(Duration::from_secs(3600));
+        std::thread::sleep(Duration::from_hours(1));
     }
 }
 
@@ -171,8 +173,8 @@ fn ignore_interrupt() -> tokio::runtime::Runtime {
         .expect("a runtime");
     let entered = runtime.enter();
     // Once a handler is there, tokio leaves it there; nobody reads what it receives.
-    let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
-        .expect("a handler");
+    let kind = tokio::signal::unix::SignalKind::interrupt();
+    let _ = tokio::signal::unix::signal(kind).expect("a handler");
     drop(entered);
     runtime
 }

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::guest::{GuestStep, inputs, limits};
+use super::readiness::Readiness;
 use super::{Build, cni};
 use crate::channel::{Effect, Os};
 use crate::engine::step::Limits;
 
 /// Waits until the network plugin runs on every node.
 #[must_use]
-pub fn step(build: &Build) -> GuestStep {
+pub fn step(build: &Build) -> Readiness {
     let timeouts = &build.config.timeouts;
-    GuestStep {
+    Readiness(GuestStep {
         id: "cluster-ready".to_owned(),
         title: "wait until the network plugin runs on every node".to_owned(),
         purpose: "the sandbox is usable only then".to_owned(),
@@ -24,5 +25,5 @@ pub fn step(build: &Build) -> GuestStep {
         os: Os::Linux,
         text: None,
         effects: vec![Effect::PodsReady(cni::manifest(build))],
-    }
+    })
 }

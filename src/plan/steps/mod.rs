@@ -18,6 +18,7 @@ pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
 pub mod power;
+pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
+use super::readiness::Readiness;
 use crate::channel::Effect;
 use crate::channel::effect::Condition;
 use crate::engine::step::Limits;
@@ -13,9 +14,9 @@ pub const ID: &str = "node-ready";
 
 /// Waits until the node is Ready, and says what it waits for.
 #[must_use]
-pub fn step(build: &Build) -> GuestStep {
+pub fn step(build: &Build) -> Readiness {
     let timeouts = &build.config.timeouts;
-    GuestStep {
+    Readiness(GuestStep {
         id: ID.to_owned(),
         title: "wait until the node is Ready".to_owned(),
         purpose: "a node that is not Ready runs no pods".to_owned(),
@@ -23,7 +24,7 @@ pub fn step(build: &Build) -> GuestStep {
         inputs: inputs([]),
         limits: Limits {
             deadline: timeouts.ready,
-            ..limits(timeouts, Duration::from_secs(60))
+            ..limits(timeouts, Duration::from_mins(1))
         },
         os: build.node.os,
         text: None,
@@ -37,5 +38,5 @@ pub fn step(build: &Build) -> GuestStep {
             },
             Effect::NodeReady,
         ],
-    }
+    })
 }

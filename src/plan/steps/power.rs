@@ -21,6 +21,25 @@ pub enum Action {
     Destroy,
 }
 
+impl Action {
+    /// The id of its step, which is also the command.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Halt => "halt",
+            Self::Destroy => "destroy",
+        }
+    }
+}
+
+/// Whether the step is a command of its own rather than a part of what makes a sandbox.
+#[must_use]
+pub fn is_action(step: &StepId) -> bool {
+    [Action::Halt, Action::Destroy]
+        .iter()
+        .any(|action| action.id() == step.as_str())
+}
+
 /// Halts or destroys a node's machine.
 pub struct PowerStep {
     /// Which.
@@ -32,10 +51,7 @@ pub struct PowerStep {
 #[async_trait]
 impl Step for PowerStep {
     fn id(&self) -> StepId {
-        StepId::from(match self.action {
-            Action::Halt => "halt",
-            Action::Destroy => "destroy",
-        })
+        StepId::from(self.action.id())
     }
 
     fn title(&self) -> String {

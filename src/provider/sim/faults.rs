@@ -159,6 +159,20 @@ impl Fault {
         })
     }
 
+    /// The node that it strikes, unless it strikes every one.
+    #[must_use]
+    pub fn node(&self) -> Option<&LaneName> {
+        self.node.as_ref()
+    }
+
+    /// The step whose script it strikes, where one is named: not for `*`, `create` and `reboot`.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        self.script
+            .as_deref()
+            .filter(|script| ![CREATE, REBOOT].contains(script))
+    }
+
     fn matches(&self, node: &LaneName, script: &str) -> bool {
         self.node.as_ref().is_none_or(|wanted| wanted == node)
             && match &self.script {

@@ -1,7 +1,7 @@
 //! Vagrant as a provider: all that knows Vagrant.
 //!
-//! What its output, exit codes and locks are worth is written down in
-//! `docs/decisions` and beside the code that acts on it.
+//! One Vagrant process at a time per machine (`lock`); no exit code and none of its own records of
+//! progress is believed (`lifecycle`, `provision`); no question can be asked (`call`).
 
 mod call;
 mod channel;

@@ -1,0 +1,74 @@
+//! One run at a time.
+
+use crate::env::Env;
+
+#[test]
+fn a_second_run_is_told_who_has_the_sandbox() {
+    let env = Env::new();
+    let first = env.start(&[]);
+    first.until("step_started", "cp/machine");
+    let who = format!("`wdev up` with process id {}", first.pid());
+    for args in [
+        &["up", "--provider", "sim"] as &[&str],
+        &["halt"],
+        &["render", "--provider", "sim"],
+        &["destroy", "--yes"],
+    ] {
+        env.run(args)
+            .exits(11)
+            .says("another run holds the sandbox")
+            .says(&who);
+    }
+    assert!(env.journal().exists());
+}
+
+#[test]
+fn a_run_that_goes_on_is_seen() {
+    let env = Env::new();
+    let first = env.start(&[]);
+    first.until("step_started", "cp/machine");
+    let status = env.status();
+    assert_eq!(status["running"]["pid"], first.pid());
+    assert_eq!(status["running"]["command"], "up");
+    assert_eq!(status["last_run"]["outcome"], "going on");
+    assert_eq!(status["nodes"][0]["step"], "machine");
+    assert_eq!(status["nodes"][0]["phase"], "running");
+    env.run(&["status"])
+        .exits(0)
+        .prints("`wdev up` is going on");
+    env.run(&["list"])
+        .exits(0)
+        .prints("default sim")
+        .prints("going on");
+    env.run(&["plan", "--provider", "sim"]).exits(0);
+}
+
+#[test]
+fn a_lock_dies_with_its_run() {
+    let env = Env::new();
+    let first = env.start(&[]);
+    first.until("step_started", "cp/machine");
+    first.kill();
+    assert!(env.sandbox().join("holder.json").exists());
+    let status = env.status();
+    assert_eq!(status["running"], serde_json::Value::Null);
+    assert_eq!(status["last_run"]["outcome"], "cut off");
+    env.run(&["list"]).exits(0).prints("cut off");
+    env.up(&[]).exits(0);
+    assert_eq!(env.status()["last_run"]["outcome"], "done");
+}
+
+#[test]
+fn sandboxes_of_one_project_do_not_hinder_each_other() {
+    let env = Env::new();
+    let first = env.start(&[]);
+    first.until("step_started", "cp/machine");
+    env.up(&["-q", "--sandbox", "other"]).exits(0);
+    env.run(&["list"])
+        .exits(0)
+        .prints("default sim")
+        .prints("other sim");
+    env.run(&["destroy", "--yes", "--sandbox", "other"])
+        .exits(0);
+    assert!(env.sandbox().exists());
+}
