@@ -395,13 +395,17 @@ fn peak_memory_kib(mut command: Command) -> Option<u64> {
         .expect("the command starts");
     let status = format!("/proc/{}/status", child.id());
     let mut peak = None;
-    while child.try_wait().expect("a child").is_none() {
+    let ended = loop {
+        if let Some(ended) = child.try_wait().expect("a child") {
+            break ended;
+        }
         // The mark only grows, so the last reading before the end is the answer.
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok());
         peak = kib.or(peak);
         std::thread::sleep(Duration::from_millis(1));
-    }
+    };
+    assert!(ended.success(), "{command:?}: {ended}");
     peak
 }
