@@ -12,9 +12,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use real::run::{Events, LIMIT};
+use real::run::{Events, Run};
 use real::sandbox::{Hook, RECORDS, Sandbox};
-use real::{count, docker, wait_for, wanted};
+use real::{count, docker, wanted};
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
@@ -64,8 +64,8 @@ fn assert_never_two_copies(record: &[String]) {
     }
 }
 
-fn wait_for_hook_at_work(sandbox: &Sandbox, node: &str) {
-    wait_for("the hook at work", LIMIT, || {
+fn wait_for_hook_at_work(up: &mut Run, sandbox: &Sandbox, node: &str) {
+    up.wait_for("the hook at work", |_| {
         sandbox.on_node(node, &format!("test -d {RECORDS}/running"))
     });
 }
@@ -208,23 +208,23 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
     let sandbox = Sandbox::new("killed", 2, &["w1"], &hooks);
 
     // In the middle of creation.
-    let up = sandbox.start_up();
-    wait_for_a_machine(&sandbox);
+    let mut up = sandbox.start_up();
+    wait_for_a_machine(&mut up, &sandbox);
     up.kill_tree();
 
     // Like a power cut of the host's side: only the script lives on.
-    let up = sandbox.start_up();
-    wait_for_hook_at_work(&sandbox, "cp");
+    let mut up = sandbox.start_up();
+    wait_for_hook_at_work(&mut up, &sandbox, "cp");
     let events = up.events();
     assert_did(&events, "cp", &[FIRST_HOOK]);
     up.kill_tree();
 
     // A crash of wdev alone while it waits for the script: its Vagrant lives on, too.
-    let up = sandbox.start_up();
+    let mut up = sandbox.start_up();
     up.wait_for_word_of_waiting("cp");
     up.kill();
 
-    let up = sandbox.start_up();
+    let mut up = sandbox.start_up();
     up.wait_for_word_of_waiting("cp");
     assert_eq!(sandbox.record("cp", "hold"), ["start"]);
     release_hook(&sandbox, "cp");
@@ -243,8 +243,8 @@ fn an_interrupted_run_resumes_and_holds_the_sandbox_until_it_ends() {
     let hooks = [Hook::counting("all", "once"), Hook::holding("cp", "hold")];
     let sandbox = Sandbox::new("interrupted", 3, &["w1"], &hooks);
 
-    let up = sandbox.start_up();
-    wait_for_hook_at_work(&sandbox, "cp");
+    let mut up = sandbox.start_up();
+    wait_for_hook_at_work(&mut up, &sandbox, "cp");
 
     // Nobody else gets in.
     let refused = sandbox.run(&["up"]).with_code(11);
@@ -264,7 +264,7 @@ fn an_interrupted_run_resumes_and_holds_the_sandbox_until_it_ends() {
     assert_did(&ended.events(), "cp", &[FIRST_HOOK]);
 
     // Interrupted twice: it waits for nothing.
-    let up = sandbox.start_up();
+    let mut up = sandbox.start_up();
     up.wait_for_word_of_waiting("cp");
     up.signal("INT");
     up.wait_for_interrupting();
@@ -299,16 +299,16 @@ fn destroy_works_after_a_kill_in_the_middle_of_creation() {
         return;
     }
     let sandbox = Sandbox::new("half", 4, &["w1"], &[]);
-    let up = sandbox.start_up();
-    wait_for_a_machine(&sandbox);
+    let mut up = sandbox.start_up();
+    wait_for_a_machine(&mut up, &sandbox);
     up.kill_tree();
 
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
     sandbox.assert_gone();
 }
 
-fn wait_for_a_machine(sandbox: &Sandbox) {
-    wait_for("a first machine", LIMIT, || {
+fn wait_for_a_machine(up: &mut Run, sandbox: &Sandbox) {
+    up.wait_for("a first machine", |_| {
         (!sandbox.machines().is_empty()).then_some(())
     });
 }

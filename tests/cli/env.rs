@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// After this long a wdev that says nothing hangs.
-pub const HANG: Duration = Duration::from_secs(120);
+pub const HANG: Duration = Duration::from_mins(2);
 
 /// A temporary project with a `WDEV_HOME` of its own and a clean environment.
 pub struct Env {
@@ -144,13 +144,11 @@ impl Ran {
         let err = child.stderr.take().map(drain);
         let mut read = |stream: Option<Receiver<Vec<u8>>>| {
             let bytes = stream.map(|stream| stream.recv_timeout(HANG));
-            match bytes.transpose() {
-                Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
-                Err(_) => {
-                    let _ = child.kill();
-                    panic!("{command:?} hangs");
-                }
-            }
+            let Ok(bytes) = bytes.transpose() else {
+                let _ = child.kill();
+                panic!("{command:?} hangs");
+            };
+            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
         let (out, err) = (read(out), read(err));
         Self {

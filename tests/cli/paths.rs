@@ -1,6 +1,7 @@
 //! Folders and files that make trouble.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::env::Env;
 
@@ -130,7 +131,6 @@ fn a_project_that_cannot_be_written_is_named() {
         crate::common::allowed_skip("a user who is not root, for a folder of another user");
         return;
     }
-    use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(&env.project, fs::Permissions::from_mode(0o500)).unwrap();
     env.up(&[]).exits(4).says("check who owns it");
 }

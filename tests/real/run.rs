@@ -66,20 +66,39 @@ impl Run {
         Events::parse(&read(&self.stdout))
     }
 
+    /// Waits for `check` to give something while this goes on.
+    ///
+    /// # Panics
+    /// With all output when it ends before that, or after [`LIMIT`].
+    pub fn wait_for<T>(&mut self, what: &str, mut check: impl FnMut(&Self) -> Option<T>) -> T {
+        wait_for(what, LIMIT, || {
+            let over = self.is_over();
+            let found = check(self);
+            assert!(
+                found.is_some() || !over,
+                "`wdev {}` ended before {what}\n--- stdout\n{}\n--- stderr\n{}",
+                self.args,
+                read(&self.stdout),
+                read(&self.stderr),
+            );
+            found
+        })
+    }
+
     /// Waits until the run says that a step of `lane` waits for what an earlier run left at work.
-    pub fn wait_for_word_of_waiting(&self, lane: &str) {
-        wait_for(&format!("word that {lane} waits"), LIMIT, || {
-            let events = self.events();
+    pub fn wait_for_word_of_waiting(&mut self, lane: &str) {
+        self.wait_for(&format!("word that {lane} waits"), |run| {
+            let events = run.events();
             let lines = events.output_of_lane(lane);
             lines.iter().any(|line| line.contains("wait")).then_some(())
         });
     }
 
     /// Waits until the run says that it was asked to stop.
-    pub fn wait_for_interrupting(&self) {
-        wait_for("word of the interrupt", LIMIT, || {
+    pub fn wait_for_interrupting(&mut self) {
+        self.wait_for("word of the interrupt", |run| {
             let asked = |event: &Event| matches!(event.body, Body::Interrupting { .. });
-            self.events().0.iter().any(asked).then_some(())
+            run.events().0.iter().any(asked).then_some(())
         });
     }
 

@@ -123,8 +123,7 @@ impl Docker {
         let subnet = subnet.to_string();
         let args = ["network", "create", "--subnet", &subnet, name];
         let (finished, _) = self.ask(&args, LIMIT, io).await?;
-        // The machines of a sandbox come up at once: another one may have made it just now.
-        if finished.ok() || self.has_network(name, io).await? {
+        if finished.ok() {
             return Ok(());
         }
         let said = Said {
@@ -138,7 +137,8 @@ impl Docker {
     }
 
     /// Removes the network once no machine, running or not, belongs to it; none is fine.
-    pub async fn remove_network(&self, name: &str, io: &Io) -> Result<()> {
+    pub async fn remove_network(&self, network: &Network, io: &Io) -> Result<()> {
+        let name = network.name.as_str();
         let filter = format!("network={name}");
         let args = ["ps", "-a", "-q", "--filter", &filter];
         let (finished, lines) = self.ask(&args, LIMIT, io).await?;
@@ -147,8 +147,7 @@ impl Docker {
             return Ok(());
         }
         let (finished, _) = self.ask(&["network", "rm", name], LIMIT, io).await?;
-        // The machines of a sandbox go at once: another one may have removed it just now.
-        if finished.ok() || !self.has_network(name, io).await? {
+        if finished.ok() {
             return Ok(());
         }
         Err(failed(&format!("remove the network `{name}`"), finished))

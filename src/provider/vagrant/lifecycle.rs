@@ -74,7 +74,7 @@ impl Node {
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
         if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
-            docker.ensure_network(network, io).await?;
+            docker.ensure_network(&*network.lock().await, io).await?;
         }
         let args = [
             "up",
@@ -164,7 +164,7 @@ impl Node {
             io.note(format!("removed the container `{}`", self.machine.unique));
         }
         if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
-            docker.remove_network(&network.name, io).await?;
+            docker.remove_network(&*network.lock().await, io).await?;
         }
         Ok(())
     }

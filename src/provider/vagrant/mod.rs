@@ -87,13 +87,16 @@ impl Vagrant {
             clock: settings.clock,
             ssh: settings.ssh,
         };
+        let network = settings
+            .network
+            .map(|network| Arc::new(tokio::sync::Mutex::new(network)));
         let nodes = settings
             .machines
             .into_iter()
             .map(|machine| {
                 let lane = machine.lane.clone();
                 let mut node = Node::new(caller.clone(), machine, settings.boot, settings.halt);
-                node.network.clone_from(&settings.network);
+                node.network.clone_from(&network);
                 (lane, Arc::new(node))
             })
             .collect();

@@ -2,7 +2,10 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::Mutex;
 
 use super::MachineRef;
 use super::call::{Call, Caller, Ended};
@@ -33,7 +36,8 @@ pub struct Node {
     pub(super) boot: Duration,
     pub(super) halt: Duration,
     pub(super) docker: Option<Docker>,
-    pub(super) network: Option<Network>,
+    /// Locked while it is made or removed: the machines of a sandbox come and go at once.
+    pub(super) network: Option<Arc<Mutex<Network>>>,
 }
 
 impl Node {
