@@ -113,6 +113,13 @@ fn about(ms: u64) -> String {
 }
 
 fn closing_text(lanes: &[LaneInfo], expected: Duration, text: &mut String) {
+    if lanes
+        .iter()
+        .flat_map(|lane| &lane.steps)
+        .any(|step| step.decision == Decision::Probe)
+    {
+        text.push_str("\ncheck: done before; the node is asked whether it still is\n");
+    }
     let _ = writeln!(
         text,
         "\n{}; about {} in all",
