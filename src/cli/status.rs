@@ -76,10 +76,13 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
     let state = State::from_events(&journal::read(&folder.journal())?.events);
     let running = folder.holder();
     // A question to the provider can disturb a run that is going on.
-    let machines = if running.is_some() {
-        Vec::new()
+    let (machines, unasked) = if running.is_some() {
+        (Vec::new(), None)
     } else {
-        look(&record, &folder)?
+        match look(&record, &folder) {
+            Ok(machines) => (machines, None),
+            Err(failure) => (Vec::new(), Some(failure)),
+        }
     };
     let nodes = record.nodes.iter().enumerate();
     let report = Report {
@@ -111,7 +114,8 @@ pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<
         _ => text(&report),
     };
     ui.out(&text)?;
-    Ok(0)
+    // What the journal knows is shown also where the machines could not be asked.
+    unasked.map_or(Ok(0), Err)
 }
 
 /// How the last run ended, in a word or two.

@@ -179,7 +179,8 @@ fn what_never_had_a_machine_is_destroyed_without_vagrant() {
     host.run(&["render", "--provider", "docker"]).exits(0);
     host.run(&["status"])
         .exits(4)
-        .says("Vagrant is not installed");
+        .says("Vagrant is not installed")
+        .prints("cp control plane Linux 192.168.56.10 unknown");
     host.run(&["destroy", "--yes"]).exits(0);
     assert!(!host.env.project.join(".wdev").exists());
 
