@@ -136,7 +136,7 @@ fn hosts_has_one_block_that_is_replaced_in_place() {
     let expected = "# begin: nodes (wdev)\n10.0.0.10\tcp\n10.0.0.12\twinw1\n# end: nodes (wdev)\n\
                     127.0.0.1 localhost\n127.0.1.1 cp\n";
     assert_eq!(node.read("hosts"), expected);
-    assert_eq!(call(&new, "wdev_run; wdev_probe"), "");
+    assert_eq!(call(&new, "wdev_run >/dev/null; wdev_probe"), "");
     assert_eq!(node.read("hosts"), expected);
     assert_eq!(fs::metadata(node.path("hosts")).unwrap().ino(), inode);
 }
@@ -189,7 +189,7 @@ fn swap_is_taken_out_of_fstab_once_and_nothing_else_is() {
                     # off for Kubernetes (wdev): /swap.img\tnone\tswap\tsw 0 0\n\
                     # off for Kubernetes (wdev):   /dev/sdc none swap sw 0 0\nswap /mnt/swap tmpfs size=1M 0 0\n";
     assert_eq!(node.read("fstab"), expected);
-    assert_eq!(call("wdev_run; wdev_probe"), "");
+    assert_eq!(call("wdev_run >/dev/null; wdev_probe"), "");
     assert_eq!(node.read("fstab"), expected);
     let mode = fs::metadata(node.path("fstab"))
         .unwrap()
@@ -220,7 +220,7 @@ fn active_swap_is_turned_off_or_the_reason_is_told() {
         &format!("[[ $1 == -a ]] && printf '{NO_SWAP}' >swaps"),
     );
     call("wdev_run").ok();
-    assert_eq!(call("wdev_run; wdev_probe").ok(), "");
+    assert_eq!(call("wdev_run >/dev/null; wdev_probe").ok(), "");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn kernel_modules_and_sysctls_are_set_and_kept() {
         "# Written by wdev.\nnet.bridge.bridge-nf-call-ip6tables = 1\n\
          net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 1\n"
     );
-    assert_eq!(call("wdev_run; wdev_probe").ok(), "");
+    assert_eq!(call("wdev_run >/dev/null; wdev_probe").ok(), "");
     fs::write(node.path("sys/net/ipv4/ip_forward"), "0\n").unwrap();
     let said = call("wdev_probe").ok();
     assert!(
@@ -350,7 +350,11 @@ fn facts_are_told_and_an_unknown_system_is_refused() {
         ] {
             assert!(told.contains(&format!("fact {fact}")), "{told}");
         }
-        assert_eq!(call("ubuntu", "wdev_probe").ok(), told);
+        let facts = |text: &str| -> Vec<String> {
+            let facts = text.lines().filter(|line| line.starts_with("fact "));
+            facts.map(str::to_owned).collect()
+        };
+        assert_eq!(facts(&call("ubuntu", "wdev_probe").ok()), facts(&told));
     } else {
         common::allowed_skip("Linux, for the facts that come from /proc");
     }

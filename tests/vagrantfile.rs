@@ -77,10 +77,16 @@ fn machines_come_bare_and_every_step_runs_only_by_name() {
         [&json!([".", "/vagrant", {"disabled": true}])]
     );
     let network = |address: &str| json!(["private_network", {"ip": address, "netmask": 24}]);
+    let (private, forwarded): (Vec<&Value>, Vec<&Value>) = of("config.vm.define.vm.network")
+        .into_iter()
+        .partition(|args| args[0] == "private_network");
     assert_eq!(
-        of("config.vm.define.vm.network"),
+        private,
         [&network("192.168.56.10"), &network("192.168.56.11")]
     );
+    let ports: Vec<&Value> = forwarded.iter().map(|args| &args[1]["host"]).collect();
+    assert_eq!(ports.len(), 2);
+    assert_ne!(ports[0], ports[1], "two machines never want the same port");
     assert_eq!(
         of("config.vm.define.vm.boot_timeout="),
         [&json!([900]), &json!([900])]

@@ -30,8 +30,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{Mode, Os, Report, Script, Secret};
 use crate::error::{Failure, Kind, Result};
+use crate::render::quote::SH;
 
-const TEMPLATE: &str = include_str!("../../templates/linux/wrapper.sh.tera");
+const TEMPLATE: &str = include_str!("../../templates/linux/wrapper.sh.in");
 /// How a line of the protocol begins, wherever on a line of output.
 const TAG: &str = "::wdev ";
 
@@ -102,24 +103,27 @@ pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<St
             secrets,
             "    {}) printf '%s' {} | base64 -d ;;",
             crate::process::quote(name),
-            quoted(&BASE64.encode(secret.reveal())),
+            SH.quote(&BASE64.encode(secret.reveal()))?,
         );
     }
     let values = [
-        ("name", quoted(&script.name)),
-        ("nonce", quoted(nonce)),
-        ("fingerprint", quoted(&script.fingerprint)),
+        ("name", SH.quote(&script.name)?),
+        ("nonce", SH.quote(nonce)?),
+        ("fingerprint", SH.quote(&script.fingerprint)?),
         (
             "mode",
-            quoted(match script.mode {
+            SH.quote(match script.mode {
                 Mode::Run => "run",
                 Mode::Probe => "probe",
-            }),
+            })?,
         ),
-        ("unseen", quoted(&format!(" {} ", layout.unseen.join(" ")))),
-        ("lock", quoted(&layout.lock)),
-        ("state", quoted(&layout.state)),
-        ("work", quoted(&layout.work)),
+        (
+            "unseen",
+            SH.quote(&format!(" {} ", layout.unseen.join(" ")))?,
+        ),
+        ("lock", SH.quote(&layout.lock)?),
+        ("state", SH.quote(&layout.state)?),
+        ("work", SH.quote(&layout.work)?),
         ("wait_limit", layout.wait_limit.as_secs().max(1).to_string()),
         ("wait_note", layout.wait_note.as_secs().max(1).to_string()),
         ("secrets", secrets),
@@ -144,11 +148,6 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
     }
     filled.push_str(rest);
     filled
-}
-
-/// Single quotes always, so that shellcheck sees a string.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The failure of a script that this version of wdev cannot run on a real machine.
