@@ -36,5 +36,6 @@ lint:
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
 	else echo "lint: cargo-deny is not installed; tests/licences.rs checks the licences"; fi
 
+# For contributors: wdev is a program, its library has no other readers.
 docs:
-	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps
+	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items

@@ -123,6 +123,11 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
 
     assert_states(&sandbox, "running");
 
+    // A sandbox that wants the same addresses is refused before anything of it is made.
+    let other = sandbox.run(&["up", "--sandbox", "t-other"]).with_code(4);
+    assert!(other.stderr.contains(sandbox.name()), "{}", other.stderr);
+    assert_eq!(sandbox.machines().len(), 3);
+
     // Commands: output, and the command's own exit code.
     let ran = sandbox.run(&[
         "exec",

@@ -97,16 +97,11 @@ fn others(index: &Index, own: &SandboxFolder) -> Vec<(SandboxFolder, Record)> {
 }
 
 fn addresses(record: &Record, others: &[(SandboxFolder, Record)]) -> Result<()> {
-    for node in &record.nodes {
-        let taken = others.iter().find(|(_, other)| has(other, node.address));
-        let Some((folder, other)) = taken else {
+    for (folder, other) in others {
+        let Some(what) = taken(record, other) else {
             continue;
         };
-        let failure = Failure::new(
-            Kind::Host,
-            format!("the address {} of `{}` is taken", node.address, node.name),
-        )
-        .because(format!(
+        let failure = Failure::new(Kind::Host, format!("{what} is taken")).because(format!(
             "the sandbox `{}` in `{}` has it",
             other.sandbox,
             folder.path().display()
@@ -124,6 +119,22 @@ fn addresses(record: &Record, others: &[(SandboxFolder, Record)]) -> Result<()> 
     Ok(())
 }
 
+/// What `record` cannot have because `other` has it.
+fn taken(record: &Record, other: &Record) -> Option<String> {
+    let mut nodes = record.nodes.iter();
+    if let Some(node) = nodes.find(|node| has(other, node.address)) {
+        return Some(format!("the address {} of `{}`", node.address, node.name));
+    }
+    // Docker gives no part of a subnet to two networks, and each sandbox has a network of its own.
+    let both_docker = [record, other].map(|one| one.provider) == [ProviderName::Docker; 2];
+    (both_docker && overlap(record.subnet, other.subnet))
+        .then(|| format!("the subnet {} of the nodes", record.subnet))
+}
+
+fn overlap(one: Ipv4Net, other: Ipv4Net) -> bool {
+    one.contains(&other) || other.contains(&one)
+}
+
 fn has(record: &Record, address: Ipv4Addr) -> bool {
     record.nodes.iter().any(|node| node.address == address)
 }
@@ -135,8 +146,10 @@ fn free_subnet(wanted: Ipv4Net, others: &[(SandboxFolder, Record)]) -> Option<Ip
     for _ in 0..256 {
         network = network.checked_add(size)?;
         let subnet = Ipv4Net::new(Ipv4Addr::from(network), wanted.prefix_len()).ok()?;
-        let overlaps = |other: Ipv4Net| other.contains(&subnet) || subnet.contains(&other);
-        if !others.iter().any(|(_, other)| overlaps(other.subnet)) {
+        if !others
+            .iter()
+            .any(|(_, other)| overlap(subnet, other.subnet))
+        {
             return Some(subnet);
         }
     }

@@ -1,7 +1,7 @@
 //! `variables.yml` to a validated [`Config`], each value with its origin.
 //!
 //! Files, environment and flags are layers of one tree ([`layer`]); the merged tree is held against
-//! the one list of keys ([`keys`], [`walk`]); what nobody wrote is derived ([`derive`]); then what must
+//! the one list of keys ([`keys`], [`walk`]); what nobody wrote is derived ([`mod@derive`]); then what must
 //! hold between values is checked ([`check`]). Every mistake is collected on the way.
 
 mod amount;
