@@ -136,6 +136,49 @@ fn a_crash_in_the_middle_of_every_step() {
 }
 
 #[test]
+fn a_crash_in_a_reboot_is_followed_by_its_proof_and_not_by_another_reboot() {
+    let seed = 3;
+    let (clean, events) = undisturbed(seed);
+    let begin = events[0].at;
+    let since = |event: &Event| event.at.duration_since(begin).unsigned_abs();
+    let started = |event: &&Event| matches!(event.body, Body::RebootStarted { .. });
+    let reboots: Vec<(String, Duration)> = events
+        .iter()
+        .filter(started)
+        .flat_map(|event| {
+            let lane = event.body.lane().unwrap().to_string();
+            // While the machine goes down, while it boots, and when it has just come back.
+            [1, 20, 60].map(|seconds| (lane.clone(), since(event) + Duration::from_secs(seconds)))
+        })
+        .collect();
+    assert!(reboots.len() >= 6, "both workers reboot: {reboots:?}");
+    share_out(reboots, |(lane, moment)| {
+        let sandbox = sandbox(seed);
+        assert!(sandbox.run(Crash::At(moment)).is_crash());
+        resume(&sandbox, &lane);
+        assert_eq!(sandbox.essence(), clean);
+        let events = sandbox.events();
+        let of_lane = || {
+            events
+                .iter()
+                .filter(|event| event.body.lane().is_some_and(|l| l.as_str() == lane))
+        };
+        assert_eq!(
+            of_lane().filter(started).count(),
+            1,
+            "{lane} at {moment:?}: a second reboot"
+        );
+        let proofs = of_lane()
+            .filter(|event| matches!(event.body, Body::RebootProven { .. }))
+            .count();
+        assert_eq!(
+            proofs, 1,
+            "{lane} at {moment:?}: the reboot was never proven"
+        );
+    });
+}
+
+#[test]
 fn random_faults_and_crashes_end_in_the_same_world() {
     let (clean, _) = undisturbed(0);
     let number = |name: &str, default: u64| -> u64 {
