@@ -108,8 +108,13 @@ fn lane_text(lane: &LaneInfo, text: &mut String) {
     }
 }
 
+/// An expectation needs no tenths of a second.
+fn whole(duration: Duration) -> String {
+    duration_text(Duration::from_secs(duration.as_secs())).replace(".0 s", " s")
+}
+
 fn about(ms: u64) -> String {
-    format!(", about {}", duration_text(Duration::from_millis(ms)))
+    format!(", about {}", whole(Duration::from_millis(ms)))
 }
 
 fn closing_text(lanes: &[LaneInfo], expected: Duration, text: &mut String) {
@@ -124,7 +129,7 @@ fn closing_text(lanes: &[LaneInfo], expected: Duration, text: &mut String) {
         text,
         "\n{}; about {} in all",
         crate::event::lines::plan_text(lanes),
-        duration_text(expected)
+        whole(expected)
     );
     let recreated: Vec<&str> = lanes
         .iter()
