@@ -29,11 +29,12 @@ impl Default for Verdict {
 /// Decides every step of a plan.
 ///
 /// A step whose inputs changed runs again, and so does what comes after it: in its own lane, and in
-/// other lanes where a join point names it.
+/// other lanes where a join point names it, also when an earlier run got no further than the change.
 #[must_use]
 pub fn decide(plan: &Plan, state: &State) -> BTreeMap<StepKey, Verdict> {
     let mut verdicts = BTreeMap::new();
     for lane in &plan.lanes {
+        let mut changed: Option<(u64, StepKey)> = None;
         for planned in &lane.steps {
             let key = StepKey {
                 lane: lane.name.clone(),
@@ -45,13 +46,24 @@ pub fn decide(plan: &Plan, state: &State) -> BTreeMap<StepKey, Verdict> {
                     why: why.clone(),
                 }
             } else if plan.resumes {
-                alone(planned, &key, state)
+                let verdict = alone(planned, &key, state);
+                match overtaken(planned, &key, changed.as_ref(), state) {
+                    Some(on) if verdict.decision == Decision::Probe => Verdict {
+                        decision: Decision::Run,
+                        why: format!("`{on}` has changed since it was done"),
+                    },
+                    _ => verdict,
+                }
             } else {
                 Verdict {
                     decision: Decision::Run,
                     why: planned.step.purpose(),
                 }
             };
+            let at = done(&key, state).map_or(0, |done| done.changed);
+            if at > changed.as_ref().map_or(0, |(newest, _)| *newest) {
+                changed = Some((at, key.clone()));
+            }
             verdicts.insert(key, verdict);
         }
     }
@@ -96,6 +108,27 @@ fn alone(planned: &Planned, key: &StepKey, state: &State) -> Verdict {
             why: "done before; the node is asked whether it still is".to_owned(),
         },
     }
+}
+
+/// The step that was changed after this one was done, by a run that did not live to do this one again.
+/// `changed` is the last of its lane's earlier steps that changed, and its place.
+fn overtaken(
+    planned: &Planned,
+    key: &StepKey,
+    changed: Option<&(u64, StepKey)>,
+    state: &State,
+) -> Option<StepKey> {
+    let place = done(key, state)?.place;
+    let joined = planned
+        .after
+        .iter()
+        .find(|on| done(on, state).is_some_and(|on| on.renewed > place));
+    let earlier = changed.filter(|(at, _)| *at > place).map(|(_, on)| on);
+    joined.or(earlier).cloned()
+}
+
+fn done<'a>(key: &StepKey, state: &'a State) -> Option<&'a DoneRecord> {
+    state.steps.get(key)?.done.as_ref()
 }
 
 fn changes(planned: &Planned, done: &DoneRecord) -> Vec<String> {
@@ -154,8 +187,7 @@ fn runs(key: &StepKey, verdicts: &BTreeMap<StepKey, Verdict>) -> bool {
 /// done on top of something that is about to change. A step that was merely cut off while it was done
 /// again gives no such reason.
 fn outdated(planned: &Planned, key: &StepKey, state: &State) -> bool {
-    let done = state.steps.get(key).and_then(|record| record.done.as_ref());
-    done.is_some_and(|done| done.fingerprint != fingerprint(&*planned.step))
+    done(key, state).is_some_and(|done| done.fingerprint != fingerprint(&*planned.step))
 }
 
 /// Whether the step was finished with the same inputs on the machine that is there now. Where it was
@@ -167,11 +199,5 @@ fn same(key: &StepKey, plan: &Plan, state: &State) -> bool {
         .filter(|lane| lane.name == key.lane)
         .flat_map(|lane| &lane.steps)
         .find(|planned| planned.step.id() == key.step);
-    planned.is_none_or(|planned| {
-        state
-            .steps
-            .get(key)
-            .is_some_and(|record| record.done.is_some())
-            && !outdated(planned, key, state)
-    })
+    planned.is_none_or(|planned| done(key, state).is_some() && !outdated(planned, key, state))
 }

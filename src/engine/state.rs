@@ -23,6 +23,8 @@ pub struct State {
     pub provider: Option<String>,
     /// The last run.
     pub last_run: Option<LastRun>,
+    /// How many times any step was finished.
+    pub finished: u64,
 }
 
 /// The last word on a step.
@@ -60,6 +62,12 @@ pub struct DoneRecord {
     pub machine: Option<String>,
     /// How long it took.
     pub took_ms: u64,
+    /// Its place among all finished steps, counted from 1.
+    pub place: u64,
+    /// The place at which it was last finished with other inputs than before; 0 when it never was.
+    pub changed: u64,
+    /// As `changed`, but the first time on this machine counts too.
+    pub renewed: u64,
 }
 
 /// A reboot that was begun and not proven.
@@ -143,18 +151,32 @@ impl State {
                 if let Some(machine) = machine {
                     self.machines.insert(lane.clone(), machine.clone());
                 }
+                self.finished += 1;
+                let place = self.finished;
+                let key = StepKey::new(lane, step.as_str());
+                let before = self.steps.get(&key).and_then(|record| record.done.as_ref());
+                let (changed, renewed) = match before {
+                    None => (0, place),
+                    Some(before) if before.fingerprint == *fingerprint => {
+                        (before.changed, before.renewed)
+                    }
+                    Some(_) => (place, place),
+                };
                 let done = DoneRecord {
                     fingerprint: fingerprint.clone(),
                     inputs: inputs.clone(),
                     facts: facts.clone(),
                     machine: machine.clone(),
                     took_ms: *took_ms,
+                    place,
+                    changed,
+                    renewed,
                 };
                 let record = StepRecord {
                     status: Status::Done,
                     done: Some(done),
                 };
-                self.steps.insert(StepKey::new(lane, step.as_str()), record);
+                self.steps.insert(key, record);
             }
             Body::RebootStarted { lane, step, boot } => {
                 let step = StepKey::new(lane, step.as_str());
