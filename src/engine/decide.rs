@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::{Plan, Planned};
-use super::state::{DoneRecord, State, Status};
+use super::state::{DoneRecord, State, Status, changed_inputs};
 use super::step::{OnChange, fingerprint, hashed_inputs};
 use crate::event::Decision;
 use crate::names::StepKey;
@@ -34,7 +34,7 @@ impl Default for Verdict {
 pub fn decide(plan: &Plan, state: &State) -> BTreeMap<StepKey, Verdict> {
     let mut verdicts = BTreeMap::new();
     for lane in &plan.lanes {
-        let mut changed: Option<(u64, StepKey)> = None;
+        let mut earlier: Vec<(&Planned, StepKey)> = Vec::new();
         for planned in &lane.steps {
             let key = StepKey {
                 lane: lane.name.clone(),
@@ -47,7 +47,7 @@ pub fn decide(plan: &Plan, state: &State) -> BTreeMap<StepKey, Verdict> {
                 }
             } else if plan.resumes {
                 let verdict = alone(planned, &key, state);
-                match overtaken(planned, &key, changed.as_ref(), state) {
+                match overtaken(plan, planned, &key, &earlier, state) {
                     Some(on) if verdict.decision == Decision::Probe => Verdict {
                         decision: Decision::Run,
                         why: format!("`{on}` has changed since it was done"),
@@ -60,9 +60,8 @@ pub fn decide(plan: &Plan, state: &State) -> BTreeMap<StepKey, Verdict> {
                     why: planned.step.purpose(),
                 }
             };
-            let at = done(&key, state).map_or(0, |done| done.changed);
-            if at > changed.as_ref().map_or(0, |(newest, _)| *newest) {
-                changed = Some((at, key.clone()));
+            if done(&key, state).is_some_and(|done| !done.changed.is_empty()) {
+                earlier.push((planned, key.clone()));
             }
             verdicts.insert(key, verdict);
         }
@@ -92,7 +91,7 @@ fn alone(planned: &Planned, key: &StepKey, state: &State) -> Verdict {
             changed.join(", ")
         };
         return match planned.step.on_change(&changed) {
-            OnChange::Rerun => run(format!("changed: {what}")),
+            OnChange::Rerun | OnChange::Alone => run(format!("changed: {what}")),
             OnChange::Recreate => Verdict {
                 decision: Decision::Recreate,
                 why: format!("changed: {what}; that needs a new machine"),
@@ -111,20 +110,44 @@ fn alone(planned: &Planned, key: &StepKey, state: &State) -> Verdict {
 }
 
 /// The step that was changed after this one was done, by a run that did not live to do this one again.
-/// `changed` is the last of its lane's earlier steps that changed, and its place.
+/// `earlier` are the steps before it in its lane that have ever changed.
 fn overtaken(
+    plan: &Plan,
     planned: &Planned,
     key: &StepKey,
-    changed: Option<&(u64, StepKey)>,
+    earlier: &[(&Planned, StepKey)],
     state: &State,
 ) -> Option<StepKey> {
     let place = done(key, state)?.place;
-    let joined = planned
-        .after
+    let joined = planned.after.iter().find(|on| {
+        done(on, state).is_some_and(|it| it.first > place || !it.changed.is_empty())
+            && find(on, plan).is_some_and(|it| changed_since(place, it, on, state))
+    });
+    let mut earlier = earlier.iter().map(|(planned, on)| (*planned, on));
+    let before = earlier.find(|(planned, on)| {
+        done(on, state).is_some_and(|it| it.first <= place)
+            && changed_since(place, planned, on, state)
+    });
+    joined.or(before.map(|(_, on)| on)).cloned()
+}
+
+/// Whether the step was done for the first time, or with other inputs that others depend on, after
+/// `place`.
+fn changed_since(place: u64, planned: &Planned, key: &StepKey, state: &State) -> bool {
+    let Some(done) = done(key, state) else {
+        return false;
+    };
+    let names = done.changed.iter().filter(|(_, at)| **at > place);
+    let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+    done.first > place || !names.is_empty() && planned.step.on_change(&names) != OnChange::Alone
+}
+
+fn find<'a>(key: &StepKey, plan: &'a Plan) -> Option<&'a Planned> {
+    plan.lanes
         .iter()
-        .find(|on| done(on, state).is_some_and(|on| on.renewed > place));
-    let earlier = changed.filter(|(at, _)| *at > place).map(|(_, on)| on);
-    joined.or(earlier).cloned()
+        .filter(|lane| lane.name == key.lane)
+        .flat_map(|lane| &lane.steps)
+        .find(|planned| planned.step.id() == key.step)
 }
 
 fn done<'a>(key: &StepKey, state: &'a State) -> Option<&'a DoneRecord> {
@@ -132,16 +155,7 @@ fn done<'a>(key: &StepKey, state: &'a State) -> Option<&'a DoneRecord> {
 }
 
 fn changes(planned: &Planned, done: &DoneRecord) -> Vec<String> {
-    let now = hashed_inputs(&*planned.step);
-    let mut names: Vec<String> = now
-        .iter()
-        .filter(|(name, hash)| done.inputs.get(*name) != Some(hash))
-        .map(|(name, _)| name)
-        .chain(done.inputs.keys().filter(|name| !now.contains_key(*name)))
-        .cloned()
-        .collect();
-    names.sort_unstable();
-    names
+    changed_inputs(&done.inputs, &hashed_inputs(&*planned.step))
 }
 
 /// One pass; tells whether anything changed.
@@ -183,21 +197,19 @@ fn runs(key: &StepKey, verdicts: &BTreeMap<StepKey, Verdict>) -> bool {
         .is_some_and(|verdict| matches!(verdict.decision, Decision::Run | Decision::Recreate))
 }
 
-/// Whether the step was finished with other inputs before. What came after it in its lane was then
+/// Whether the step was finished with other inputs before, and others depend on them. What came after it in its lane was then
 /// done on top of something that is about to change. A step that was merely cut off while it was done
 /// again gives no such reason.
 fn outdated(planned: &Planned, key: &StepKey, state: &State) -> bool {
-    done(key, state).is_some_and(|done| done.fingerprint != fingerprint(&*planned.step))
+    done(key, state).is_some_and(|done| {
+        done.fingerprint != fingerprint(&*planned.step)
+            && planned.step.on_change(&changes(planned, done)) != OnChange::Alone
+    })
 }
 
 /// Whether the step was finished with the same inputs on the machine that is there now. Where it was
 /// not, what other lanes did after it was done with something that is gone, such as a cluster.
 fn same(key: &StepKey, plan: &Plan, state: &State) -> bool {
-    let planned = plan
-        .lanes
-        .iter()
-        .filter(|lane| lane.name == key.lane)
-        .flat_map(|lane| &lane.steps)
-        .find(|planned| planned.step.id() == key.step);
-    planned.is_none_or(|planned| done(key, state).is_some() && !outdated(planned, key, state))
+    find(key, plan)
+        .is_none_or(|planned| done(key, state).is_some() && !outdated(planned, key, state))
 }

@@ -64,10 +64,10 @@ pub struct DoneRecord {
     pub took_ms: u64,
     /// Its place among all finished steps, counted from 1.
     pub place: u64,
-    /// The place at which it was last finished with other inputs than before; 0 when it never was.
-    pub changed: u64,
-    /// As `changed`, but the first time on this machine counts too.
-    pub renewed: u64,
+    /// The place at which it was first finished on this machine.
+    pub first: u64,
+    /// The inputs that have changed since then, and the place at which each last did.
+    pub changed: BTreeMap<String, u64>,
 }
 
 /// A reboot that was begun and not proven.
@@ -155,13 +155,14 @@ impl State {
                 let place = self.finished;
                 let key = StepKey::new(lane, step.as_str());
                 let before = self.steps.get(&key).and_then(|record| record.done.as_ref());
-                let (changed, renewed) = match before {
-                    None => (0, place),
-                    Some(before) if before.fingerprint == *fingerprint => {
-                        (before.changed, before.renewed)
-                    }
-                    Some(_) => (place, place),
+                let (first, mut changed) = match before {
+                    None => (place, BTreeMap::new()),
+                    Some(before) => (before.first, before.changed.clone()),
                 };
+                if let Some(before) = before.filter(|it| it.fingerprint != *fingerprint) {
+                    let names = changed_inputs(&before.inputs, inputs);
+                    changed.extend(names.into_iter().map(|name| (name, place)));
+                }
                 let done = DoneRecord {
                     fingerprint: fingerprint.clone(),
                     inputs: inputs.clone(),
@@ -169,8 +170,8 @@ impl State {
                     machine: machine.clone(),
                     took_ms: *took_ms,
                     place,
+                    first,
                     changed,
-                    renewed,
                 };
                 let record = StepRecord {
                     status: Status::Done,
@@ -243,6 +244,19 @@ impl State {
         self.reboots.remove(lane);
         self.steps.retain(|key, _| key.lane != *lane);
     }
+}
+
+/// The names of the inputs that differ, sorted.
+pub(crate) fn changed_inputs(
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| before.get(*name) != now.get(*name))
+        .cloned()
+        .collect()
 }
 
 /// The kind of a machine in [`Body::Intent`] and [`Body::Removed`].
