@@ -45,7 +45,7 @@ impl Clock {
     /// How long this clock has run, in its own time.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed().mul_f64(self.speed)
+        scaled(self.started.elapsed(), self.speed)
     }
 
     /// The time of day by this clock.
@@ -57,15 +57,20 @@ impl Clock {
 
     /// Waits for `duration`.
     pub async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration.div_f64(self.speed)).await;
+        tokio::time::sleep(scaled(duration, self.speed.recip())).await;
     }
 
     /// Waits for `future`, but no longer than `limit`; `None` when the time is up.
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
-        tokio::time::timeout(limit.div_f64(self.speed), future)
+        tokio::time::timeout(scaled(limit, self.speed.recip()), future)
             .await
             .ok()
     }
+}
+
+/// `duration` times `factor`, or the longest time that there is.
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
 impl Default for Clock {

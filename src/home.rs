@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
@@ -11,6 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::logs::step_log_name;
 use crate::names::{LaneName, RunId, StepId};
+
+/// How often, and after what pause, a lock is tried again that may only be looked at.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The folders of one sandbox: `.wdev/SANDBOX/` beside `variables.yml`.
 #[derive(Debug, Clone)]
@@ -43,6 +48,12 @@ impl SandboxFolder {
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
+    }
+
+    /// Where a damaged journal is kept once `destroy` had to go on without it.
+    #[must_use]
+    pub fn damaged_journal(&self) -> PathBuf {
+        self.journal().with_added_extension("damaged")
     }
 
     /// What the sandbox was last made of.
@@ -87,7 +98,10 @@ impl SandboxFolder {
     /// `Host` when it cannot be made.
     pub fn create(&self) -> Result<()> {
         std::fs::create_dir_all(&self.path)
-            .map_err(|error| io_failure("create the folder", &self.path, &error))
+            .map_err(|error| io_failure("create the folder", &self.path, &error))?;
+        // Its own name and that of `.wdev`: both may be new.
+        self.path.ancestors().skip(1).take(2).for_each(sync_folder);
+        Ok(())
     }
 
     /// Removes the folder, and `.wdev` when nothing else is in it. The lock must be held.
@@ -141,6 +155,7 @@ impl SandboxFolder {
             ));
         }
         let path = self.path.join("lock");
+        let mut tries = 0;
         let file = loop {
             self.create()?;
             let file = OpenOptions::new()
@@ -154,6 +169,11 @@ impl SandboxFolder {
                 Ok(()) if same_file(&file, &path) => break file,
                 // A `destroy` removed it between the two calls; the next file is nobody's yet.
                 Ok(()) => {}
+                // `holder` takes it for a moment; a run has it for longer.
+                Err(TryLockError::WouldBlock) if tries < LOOKS => {
+                    tries += 1;
+                    std::thread::sleep(LOOK);
+                }
                 Err(TryLockError::WouldBlock) => return Err(self.busy()),
                 Err(TryLockError::Error(error)) => return Err(io_failure("lock", &path, &error)),
             }
@@ -342,5 +362,14 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     // Or a power cut could leave the new name with none of the bytes.
     file.as_file().sync_all().map_err(|error| failed(&error))?;
     file.persist(path).map_err(|error| failed(&error.error))?;
+    sync_folder(folder);
     Ok(())
+}
+
+/// Makes the names in a folder safe on disk, where the system and the file system know how to.
+pub fn sync_folder(folder: &Path) {
+    // Windows cannot open a folder as a file; its file systems journal names.
+    if cfg!(unix) {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
 }

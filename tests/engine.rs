@@ -288,6 +288,29 @@ fn a_changed_input_runs_the_step_again_and_what_comes_after_it() {
 }
 
 #[test]
+fn a_change_that_was_cut_off_still_runs_again_what_comes_after_it() {
+    let run = Bench::new()
+        .lane(
+            "a",
+            &[
+                ("a1", Act::Takes(1)),
+                ("a2", Act::Takes(10)),
+                ("a3", Act::Takes(1)),
+            ],
+        )
+        .lane("b", &[("b1", Act::Takes(10)), ("b2", Act::Takes(1))])
+        .after("b/b2", "a/a1")
+        .run();
+    let cut = run.change("a1").lose("b1").again_until(5);
+    assert_eq!(cut.finished(), ["a/a1"]);
+    let next = cut.again();
+    let mut finished = next.finished();
+    finished.sort();
+    assert_eq!(finished, ["a/a2", "a/a3", "b/b1", "b/b2"]);
+    assert_eq!(next.again().finished(), Vec::<String>::new());
+}
+
+#[test]
 fn a_step_that_the_node_no_longer_shows_runs_again_alone() {
     let run = Bench::new()
         .lane("a", &[("a1", Act::Takes(1)), ("a2", Act::Takes(1))])

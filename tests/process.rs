@@ -107,6 +107,26 @@ async fn a_question_is_an_error_that_says_what_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_question_on_stderr_after_a_long_silence_is_seen() {
+    let fake = Fake::new("tool", "");
+    let go = fake.beside(".go");
+    fake.script(&format!(
+        "print working\npid\nwait {}\nprompt-error Password: \nsleep-forever\n",
+        go.display()
+    ));
+    let after = Duration::from_millis(20);
+    let command = Command::new(&fake.program).question_after(Some(after));
+    let lines = Lines::default();
+    let running = tokio::spawn(start(command, Stop::never(), Arc::clone(&lines)));
+    assert!(within(|| (!lines.lock().unwrap().is_empty()).then_some(())).is_some());
+    // The child has been silent for so long that its output was looked at before.
+    tokio::time::sleep(after * 10).await;
+    std::fs::write(&go, "").unwrap();
+    let failure = running.await.unwrap().unwrap_err();
+    assert!(failure.to_string().contains("Password:"), "{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn unfinished_output_that_is_no_question_is_waited_for() {
     let fake = Fake::new("tool", "");
     let go = fake.beside(".go");

@@ -72,8 +72,9 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         // What could not be told is no reason to leave something behind.
         result = code;
     }
-    folder.remove(lock)?;
+    // While the lock is held: what a later run notes in the index stays there.
     Index::of_user()?.remove(folder.path())?;
+    folder.remove(lock)?;
     Ok(result)
 }
 
@@ -81,7 +82,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 /// folder. Where none can, none is asked for, and the provider need not even be installed.
 fn machines_possible(folder: &SandboxFolder) -> bool {
     let by_hand = folder.rendered().join(".vagrant").exists();
+    // An earlier `destroy` that did not come to its end began a new journal.
+    let damaged = folder.damaged_journal().exists();
     by_hand
+        || damaged
         || journal::read(&folder.journal()).map_or(true, |read| {
             !State::from_events(&read.events).created.is_empty()
         })

@@ -1,5 +1,6 @@
 //! Chooses and opens the provider.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,9 @@ use crate::provider::sim::{Fault, Faults, Settings, Sim, SimNode, Store};
 use crate::provider::vagrant::docker::Network;
 use crate::provider::vagrant::{self, MachineRef, Vagrant};
 use crate::provider::{Provider, host};
+
+/// How fast a simulation can be watched.
+const SPEEDS: RangeInclusive<f64> = 0.01..=1_000_000.0;
 
 /// How a simulation runs.
 #[derive(Debug, Clone, Default, Args)]
@@ -36,10 +40,14 @@ impl SimArguments {
     /// The speed to watch a simulation at, when one was asked for.
     pub fn speed(&self) -> Result<Option<f64>> {
         match self.speed {
-            Some(speed) if !(speed.is_finite() && speed > 0.0) => Err(Box::new(Failure::new(
-                Kind::Arguments,
-                format!("`--sim-speed {speed}` is not a factor above 0"),
-            ))),
+            Some(speed) if !SPEEDS.contains(&speed) => Err(Box::new(
+                Failure::new(
+                    Kind::Arguments,
+                    format!("`--sim-speed {speed}` is not a factor above 0"),
+                )
+                .because(format!("it may be {} to {}", SPEEDS.start(), SPEEDS.end()))
+                .advise("leave it out to wait for nothing at all"),
+            )),
             speed => Ok(speed),
         }
     }

@@ -6,7 +6,9 @@ use clap::Args;
 
 use super::{Format, Globals, Overrides, session, up};
 use crate::error::Result;
+use crate::home::{Index, Indexed};
 use crate::plan;
+use crate::plan::record::Record;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -25,12 +27,15 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let session = session::load(globals, &arguments.overrides, ui)?;
     let up::Prepared { plan, record, .. } = up::prepare(&session.loaded.config, &session.folder)?;
     let folder = session.folder.rendered();
-    let existed = session.folder.exists();
     let written = {
         // A run that is going on reads these files.
         let _lock = session.folder.lock("render")?;
-        if !existed {
-            // So that `destroy` and `list` know the folder.
+        if Record::find(&session.folder)?.is_none() {
+            // So that `list` and `destroy` know what is made by hand with these files.
+            Index::of_user()?.add(&Indexed {
+                sandbox: record.sandbox.clone(),
+                folder: session.folder.path().to_owned(),
+            })?;
             record.write(&session.folder.record())?;
         }
         plan::render::write(&plan, &record, &session.loaded.config, &folder)?

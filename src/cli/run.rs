@@ -145,8 +145,7 @@ fn open_journal(folder: &SandboxFolder, despite: bool) -> Result<(Journal, journ
     let path = folder.journal();
     match Journal::open(&path) {
         Err(failure) if despite => {
-            let kept = path.with_added_extension("damaged");
-            std::fs::rename(&path, &kept).map_err(|_| failure)?;
+            std::fs::rename(&path, folder.damaged_journal()).map_err(|_| failure)?;
             Journal::open(&path)
         }
         opened => opened,
@@ -155,7 +154,8 @@ fn open_journal(folder: &SandboxFolder, despite: bool) -> Result<(Journal, journ
 
 /// A name for this run: unique, in order of time, safe as a folder name.
 fn new_run() -> RunId {
-    let now = Timestamp::now().strftime("%Y%m%dT%H%M%S");
+    // To the millisecond: `up --recreate` is two runs of one process.
+    let now = Timestamp::now().strftime("%Y%m%dT%H%M%S.%3f");
     RunId::new(format!("{now}-{}", std::process::id()))
 }
 

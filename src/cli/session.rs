@@ -43,7 +43,7 @@ pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session
     if !remarks.is_empty() && ui.verbosity() > Verbosity::Quiet {
         ui.err(&Problems(remarks).render(ui.err_colored()));
     }
-    let folder = SandboxFolder::new(&loaded.dir, &loaded.config.sandbox);
+    let folder = SandboxFolder::new(&one_name(loaded.dir.clone()), &loaded.config.sandbox);
     Ok(Session { loaded, folder })
 }
 
@@ -168,10 +168,21 @@ fn name_without_flag(globals: &Globals, project: &Path) -> Result<String> {
 fn project(globals: &Globals) -> Result<PathBuf> {
     let start = current_folder()?;
     let file = globals.config.as_ref().map(|file| start.join(file));
-    Ok(match file.as_deref().and_then(Path::parent) {
+    Ok(one_name(match file.as_deref().and_then(Path::parent) {
         Some(parent) => parent.to_owned(),
         None => start,
-    })
+    }))
+}
+
+/// The folder by one name, whatever way leads there: the index and the machines' names depend on it.
+fn one_name(folder: PathBuf) -> PathBuf {
+    let found = if cfg!(windows) {
+        // The canonical form begins with `\\?\`, which Vagrant does not understand.
+        std::path::absolute(&folder)
+    } else {
+        std::fs::canonicalize(&folder)
+    };
+    found.unwrap_or(folder)
 }
 
 fn current_folder() -> Result<PathBuf> {

@@ -97,6 +97,11 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let index = Index::of_user()?;
     preflight::check(config, &record, &index, folder)?;
     let _lock = folder.lock("up")?;
+    // Another run may have come in between: what it made must stay known.
+    if let Some(now) = Record::find(folder)? {
+        provider::choose(record.provider, Some(&now))?;
+        record.keep(&now);
+    }
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
     index.add(&Indexed {
         sandbox: config.sandbox.clone(),

@@ -43,7 +43,7 @@ impl Desk {
         loop {
             tokio::select! {
                 biased;
-                Some(message) = messages.recv() => self.take(message),
+                // First, or a flood of output could keep Ctrl-C from being heard.
                 request = requests.recv(), if listening => {
                     let Some(signal) = request else { listening = false; continue };
                     requested += 1;
@@ -58,6 +58,7 @@ impl Desk {
                     lanes.shutdown().await;
                     break;
                 }
+                Some(message) = messages.recv() => self.take(message),
                 ended = lanes.join_next() => match ended {
                     None => break,
                     Some(Ok(Ok(()))) => {}
@@ -157,27 +158,35 @@ impl Desk {
         summary.phases = self.phases.times();
         let took_ms = millis(self.engine.clock.elapsed().saturating_sub(began));
         let simulated = self.engine.provider.features().simulated;
-        let failure_shown = failure.as_deref().cloned();
         let body = Body::RunFinished {
             outcome,
             took_ms,
-            failure: failure_shown,
+            failure: failure.as_deref().cloned(),
             summary,
             simulated,
         };
-        let event = self.event(body);
-        // A journal that cannot be written has been reported as the failure already.
+        let mut event = self.event(body);
         let written = self.engine.journal.append(&event);
+        // A journal that cannot be written has mostly been reported as the failure already.
+        let failure = failure.or_else(|| written.err());
+        if let Body::RunFinished {
+            outcome,
+            failure: told,
+            ..
+        } = &mut event.body
+        {
+            if failure.is_some() && *outcome == Outcome::Done {
+                *outcome = Outcome::Failed;
+            }
+            *told = failure.as_deref().cloned();
+        }
         self.known.write(|state| state.apply(&event));
         self.show(&event);
-        let failure = failure.or_else(|| written.err());
-        let outcome = if failure.is_some() && outcome == Outcome::Done {
-            Outcome::Failed
-        } else {
-            outcome
-        };
         Finished {
-            outcome,
+            outcome: match &event.body {
+                Body::RunFinished { outcome, .. } => *outcome,
+                _ => outcome,
+            },
             failure,
             state: self.known.read(State::clone),
             last: event.body,

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::{EVENT_VERSION, Event};
+use crate::home::sync_folder;
 
 /// Where records go.
 pub trait Store: Send {
@@ -76,6 +77,10 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(|error| io_failure("read the journal", path, &error))?;
+        if let (true, Some(folder)) = (bytes.is_empty(), path.parent()) {
+            // A record is safe only if the file's name is.
+            sync_folder(folder);
+        }
         Self::open_in(Box::new(FileStore { file }), &bytes, path)
     }
 

@@ -23,6 +23,8 @@ pub struct State {
     pub provider: Option<String>,
     /// The last run.
     pub last_run: Option<LastRun>,
+    /// How many times any step was finished.
+    pub finished: u64,
 }
 
 /// The last word on a step.
@@ -60,6 +62,12 @@ pub struct DoneRecord {
     pub machine: Option<String>,
     /// How long it took.
     pub took_ms: u64,
+    /// Its place among all finished steps, counted from 1.
+    pub place: u64,
+    /// The place at which it was first finished on this machine.
+    pub first: u64,
+    /// The inputs that have changed since then, and the place at which each last did.
+    pub changed: BTreeMap<String, u64>,
 }
 
 /// A reboot that was begun and not proven.
@@ -143,18 +151,33 @@ impl State {
                 if let Some(machine) = machine {
                     self.machines.insert(lane.clone(), machine.clone());
                 }
+                self.finished += 1;
+                let place = self.finished;
+                let key = StepKey::new(lane, step.as_str());
+                let before = self.steps.get(&key).and_then(|record| record.done.as_ref());
+                let (first, mut changed) = match before {
+                    None => (place, BTreeMap::new()),
+                    Some(before) => (before.first, before.changed.clone()),
+                };
+                if let Some(before) = before.filter(|it| it.fingerprint != *fingerprint) {
+                    let names = changed_inputs(&before.inputs, inputs);
+                    changed.extend(names.into_iter().map(|name| (name, place)));
+                }
                 let done = DoneRecord {
                     fingerprint: fingerprint.clone(),
                     inputs: inputs.clone(),
                     facts: facts.clone(),
                     machine: machine.clone(),
                     took_ms: *took_ms,
+                    place,
+                    first,
+                    changed,
                 };
                 let record = StepRecord {
                     status: Status::Done,
                     done: Some(done),
                 };
-                self.steps.insert(StepKey::new(lane, step.as_str()), record);
+                self.steps.insert(key, record);
             }
             Body::RebootStarted { lane, step, boot } => {
                 let step = StepKey::new(lane, step.as_str());
@@ -221,6 +244,19 @@ impl State {
         self.reboots.remove(lane);
         self.steps.retain(|key, _| key.lane != *lane);
     }
+}
+
+/// The names of the inputs that differ, sorted.
+pub(crate) fn changed_inputs(
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| before.get(*name) != now.get(*name))
+        .cloned()
+        .collect()
 }
 
 /// The kind of a machine in [`Body::Intent`] and [`Body::Removed`].

@@ -84,8 +84,10 @@ pub struct Limits {
 /// What a changed input asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnChange {
-    /// The step is run again.
+    /// The step is run again, and so is what comes after it.
     Rerun,
+    /// The step is run again; nothing that comes after it depends on what changed.
+    Alone,
     /// The node cannot be changed in place: it must be recreated, which only the user may decide.
     Recreate,
 }

@@ -149,6 +149,8 @@ pub async fn run(
 
     let mut phase = Phase::Running;
     let mut asked = None;
+    // The output that was last looked at for a question, by the time that it came.
+    let mut looked_at = None;
     let mut status = None;
     let mut leftovers_killed = false;
     // When patience with the present state of things is over.
@@ -159,7 +161,7 @@ pub async fn run(
         if status.is_some() && out.reader.is_none() && err.reader.is_none() {
             break;
         }
-        let question_at = out.last.max(err.last) + question_after;
+        let newest = out.last.max(err.last);
         tokio::select! {
             read = out.more(), if out.reader.is_some() => out.take(read, &mut show),
             read = err.more(), if err.reader.is_some() => err.take(read, &mut show),
@@ -178,10 +180,11 @@ pub async fn run(
                 let _ = system::interrupt(tree.child.as_ref());
                 until = Instant::now() + command.grace;
             }
-            () = sleep_until(question_at), if phase == Phase::Running && status.is_none() => {
+            () = sleep_until(newest + question_after),
+                if phase == Phase::Running && status.is_none() && looked_at != Some(newest) =>
+            {
+                looked_at = Some(newest);
                 asked = out.question(question_after).or_else(|| err.question(question_after));
-                // Look again when there is something new to look at.
-                out.last += NEVER;
                 if asked.is_some() {
                     phase = Phase::Killed;
                     tree.kill();

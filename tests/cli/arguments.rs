@@ -55,6 +55,8 @@ fn wrong_arguments_are_refused_before_anything_is_made() {
         (&["--sim-speed", "0"] as &[&str], "is not a factor above 0"),
         (&["--sim-speed", "inf"], "is not a factor above 0"),
         (&["--sim-speed", "NaN"], "is not a factor above 0"),
+        (&["--sim-speed", "1e300"], "it may be 0.01 to 1000000"),
+        (&["--sim-speed", "1e-300"], "it may be 0.01 to 1000000"),
         (&["--sim-speed", "fast"], "invalid value 'fast'"),
         (&["--sim-seed", "-1"], "unexpected argument"),
         (

@@ -37,9 +37,29 @@ fn more_memory_restarts_the_machine_in_place() {
     assert_eq!(decision(&env, "winw2", "machine"), "probe");
     env.run(&["up"])
         .exits(0)
-        .says("winw2 machine skipped: in place");
+        .says("winw2 machine skipped: in place")
+        .says("winw1 features skipped: in place");
     assert_eq!(env.status()["nodes"][1]["id"], id);
     assert_eq!(decision(&env, "winw1", "machine"), "probe");
+}
+
+#[test]
+fn a_new_worker_leaves_the_control_plane_as_it_is() {
+    let env = standing();
+    env.write(
+        "variables.yml",
+        "provider: sim\nworkers: [{name: winw1}, {name: winw2}, {name: winw3}]\n",
+    );
+    assert_eq!(decision(&env, "cp", "hosts"), "run");
+    assert_eq!(decision(&env, "cp", "control-plane"), "probe");
+    env.run(&["up"])
+        .exits(0)
+        .says("cp hosts done")
+        .says("cp control-plane skipped: in place")
+        .says("winw2 features skipped: in place")
+        .says("winw3 join done");
+    // Nor does a later run find that something was left to do.
+    assert_eq!(decision(&env, "cp", "kernel"), "probe");
 }
 
 #[test]

@@ -47,6 +47,40 @@ fn any_folder_will_do() {
 
 #[cfg(unix)]
 #[test]
+fn one_folder_is_one_sandbox_whatever_way_leads_there() {
+    let env = Env::new();
+    env.write("variables.yml", "provider: sim\n");
+    fs::create_dir(env.project.join("deep")).unwrap();
+    std::os::unix::fs::symlink(&env.project, env.root().join("link")).unwrap();
+    env.up(&["-q"]).exits(0);
+    let record = || fs::read_to_string(env.sandbox().join("sandbox.json")).unwrap();
+    let before = record();
+    for way in ["deep/../variables.yml", "../link/variables.yml"] {
+        env.run(&["up", "-q", "--config", way]).exits(0);
+        assert_eq!(record(), before, "the machines keep their names");
+        let list = env.run(&["list", "-o", "json"]).exits(0).json();
+        assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
+    }
+    env.run(&["destroy", "--yes", "--config", "../link/variables.yml"])
+        .exits(0);
+    env.run(&["list"])
+        .exits(0)
+        .prints("no sandbox on this host");
+}
+
+#[test]
+fn what_was_only_rendered_is_listed() {
+    let env = Env::new();
+    env.run(&["render", "--provider", "docker"]).exits(0);
+    env.run(&["list"]).exits(0).prints("default");
+    env.run(&["destroy", "--yes"]).exits(0);
+    env.run(&["list"])
+        .exits(0)
+        .prints("no sandbox on this host");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_folder_that_is_no_text_is_refused_before_anything_is_made() {
     use std::os::unix::ffi::OsStrExt;
     let env = Env::named(std::ffi::OsStr::from_bytes(b"latin-\xe9"));

@@ -544,6 +544,11 @@ impl Run {
         bench.run()
     }
 
+    /// As [`Run::again`], but asked to stop after that many seconds.
+    pub fn again_until(self, second: u64) -> Self {
+        self.bench.stop_at(second).run()
+    }
+
     /// Changes the input of a step.
     pub fn change(self, step: &str) -> Self {
         self.bench

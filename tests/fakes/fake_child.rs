@@ -9,7 +9,7 @@
 //! | `expect WORDS` | ends with 98 unless the arguments begin with these words |
 //! | `print TEXT`, `error TEXT` | prints a line |
 //! | `bytes HEX` | prints these bytes |
-//! | `prompt TEXT` | prints without a line end |
+//! | `prompt TEXT`, `prompt-error TEXT` | prints without a line end |
 //! | `stdin` | copies standard input to standard output |
 //! | `env NAME` | prints a variable of the environment, or `NAME is unset` |
 //! | `pid` | logs `pid N` |
@@ -75,6 +75,7 @@ fn main() {
             "error" => eprintln!("{rest}"),
             "bytes" => raw(&hex(rest)),
             "prompt" => raw(rest.as_bytes()),
+            "prompt-error" => eprint!("{rest}"),
             "stdin" => {
                 let mut text = Vec::new();
                 std::io::stdin().read_to_end(&mut text).expect("stdin");

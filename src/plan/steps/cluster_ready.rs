@@ -6,7 +6,7 @@ use super::guest::{GuestStep, inputs, limits};
 use super::readiness::Readiness;
 use super::{Build, cni};
 use crate::channel::{Effect, Os};
-use crate::engine::step::Limits;
+use crate::engine::step::{Limits, OnChange};
 
 /// Waits until the network plugin runs on every node.
 #[must_use]
@@ -23,6 +23,7 @@ pub fn step(build: &Build) -> Readiness {
             ..limits(timeouts, Duration::from_secs(20))
         },
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![Effect::PodsReady(cni::manifest(build))],
     })

@@ -7,6 +7,7 @@ use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::config::model::CniName;
+use crate::engine::step::OnChange;
 
 /// The step's id: nodes become Ready after it.
 pub const ID: &str = "cni";
@@ -38,6 +39,7 @@ pub fn step(build: &Build) -> GuestStep {
         ]),
         limits: limits(&build.config.timeouts, Duration::from_secs(10)),
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             Effect::Needs {

@@ -6,6 +6,7 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 
 /// Installs and starts the container runtime.
 #[must_use]
@@ -36,6 +37,7 @@ pub fn step(build: &Build) -> GuestStep {
         inputs: inputs([("container_runtime", format!("{name} {version}"))]),
         limits: limits(&build.config.timeouts, Duration::from_secs(30)),
         os: build.node.os,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             needs,

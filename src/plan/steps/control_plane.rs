@@ -6,7 +6,7 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
-use crate::engine::step::Limits;
+use crate::engine::step::{Limits, OnChange};
 
 /// The step's id: workers wait for it.
 pub const ID: &str = "control-plane";
@@ -59,6 +59,7 @@ pub fn step(build: &Build) -> GuestStep {
             ..limits(&config.timeouts, Duration::from_secs(70))
         },
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: None,
         effects,
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 use crate::error::Result;
 
 /// Operating system, architecture, kernel and memory of the node.
@@ -20,6 +21,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         inputs: inputs([]),
         limits: limits(&build.config.timeouts, Duration::from_secs(2)),
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: Some(crate::render::linux::facts()?),
         effects: vec![Effect::Takes(800)],
     })

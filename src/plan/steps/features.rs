@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 
 /// Installs the `Containers` feature. The engine then reboots the node and proves it.
 #[must_use]
@@ -17,6 +18,7 @@ pub fn step(build: &Build) -> GuestStep {
         inputs: inputs([("features", "Containers".to_owned())]),
         limits: limits(&build.config.timeouts, Duration::from_mins(3)),
         os: Os::Windows,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![Effect::Feature("Containers".to_owned())],
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 
 /// Makes a stock Windows machine reachable and quiet.
 #[must_use]
@@ -22,6 +23,7 @@ pub fn step(build: &Build) -> GuestStep {
         inputs: inputs([("address", build.node.address.to_string())]),
         limits: limits(&build.config.timeouts, Duration::from_secs(40)),
         os: Os::Windows,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             Effect::Service {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::channel::{Effect, Mode, Os, Script};
 use crate::config::model::Timeouts;
-use crate::engine::step::{Context, Done, Limits, Probe, Step, fingerprint};
+use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step, fingerprint};
 use crate::error::{Failure, Kind, Result};
 use crate::names::StepId;
 
@@ -32,6 +32,8 @@ pub struct GuestStep {
     pub text: Option<String>,
     /// What the script changes.
     pub effects: Vec<Effect>,
+    /// See [`Step::on_change`].
+    pub on_change: OnChange,
 }
 
 impl GuestStep {
@@ -94,6 +96,10 @@ impl Step for GuestStep {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn on_change(&self, _changed: &[String]) -> OnChange {
+        self.on_change
     }
 
     fn script(&self) -> Option<Script> {

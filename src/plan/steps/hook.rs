@@ -6,6 +6,7 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
 use crate::config::model::Hook;
+use crate::engine::step::OnChange;
 use crate::error::{Result, io_failure};
 
 /// A user's script as a step of a node; `number` counts from 1 within the node's phase.
@@ -33,6 +34,7 @@ pub fn step(build: &Build, hook: &Hook, phase: &'static str, number: usize) -> R
         inputs: inputs([("hook", text.clone())]),
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: build.node.os,
+        on_change: OnChange::Rerun,
         text: rendered,
         effects: vec![Effect::Setting {
             key: format!("hook-{phase}-{number}"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 use crate::error::Result;
 use crate::render::linux::HostEntry;
 
@@ -34,6 +35,8 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         inputs: inputs([("nodes", content.join("\n"))]),
         limits: limits(&build.config.timeouts, Duration::from_secs(2)),
         os: Os::Linux,
+        // Names are looked up when they are used: nothing is built on them.
+        on_change: OnChange::Alone,
         text: Some(crate::render::linux::hosts(&entries)?),
         effects: vec![Effect::Setting {
             key: "/etc/hosts".to_owned(),

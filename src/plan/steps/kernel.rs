@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::engine::step::OnChange;
 use crate::error::Result;
 use crate::render::linux::{KernelSettings, kernel};
 
@@ -35,6 +36,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         inputs: inputs([]),
         limits: limits(&build.config.timeouts, Duration::from_secs(3)),
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: Some(kernel(&wanted)?),
         effects,
     })

@@ -7,6 +7,7 @@ use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::config::model::{CniName, KubeProxy};
+use crate::engine::step::OnChange;
 
 /// Runs kube-proxy on the worker.
 #[must_use]
@@ -22,6 +23,7 @@ pub fn step(build: &Build) -> GuestStep {
         )]),
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: Os::Windows,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             Effect::Needs {

@@ -7,6 +7,7 @@ use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::config::model::Component;
+use crate::engine::step::OnChange;
 use crate::plan::node::Role;
 
 /// Puts kubeadm, the kubelet and their friends on the node.
@@ -49,6 +50,7 @@ pub fn step(build: &Build) -> GuestStep {
         ]),
         limits: limits(&build.config.timeouts, Duration::from_secs(25)),
         os: build.node.os,
+        on_change: OnChange::Rerun,
         text: None,
         effects,
     }

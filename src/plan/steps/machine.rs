@@ -67,12 +67,12 @@ impl Step for Machine {
     }
 
     fn on_change(&self, changed: &[String]) -> OnChange {
-        // A restart applies these two; another box or address makes another machine.
+        // A restart applies these two, and takes nothing away; another box or address makes another machine.
         if changed
             .iter()
             .all(|name| name == "cpus" || name == "memory")
         {
-            OnChange::Rerun
+            OnChange::Alone
         } else {
             OnChange::Recreate
         }

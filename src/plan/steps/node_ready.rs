@@ -7,7 +7,7 @@ use super::guest::{GuestStep, inputs, limits};
 use super::readiness::Readiness;
 use crate::channel::Effect;
 use crate::channel::effect::Condition;
-use crate::engine::step::Limits;
+use crate::engine::step::{Limits, OnChange};
 
 /// The step's id: the cluster is ready after it.
 pub const ID: &str = "node-ready";
@@ -27,6 +27,7 @@ pub fn step(build: &Build) -> Readiness {
             ..limits(timeouts, Duration::from_mins(1))
         },
         os: build.node.os,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             Effect::Needs {

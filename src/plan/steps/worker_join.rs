@@ -7,7 +7,7 @@ use super::guest::{GuestStep, inputs, limits};
 use super::join::Join;
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
-use crate::engine::step::Limits;
+use crate::engine::step::{Limits, OnChange};
 use crate::names::LaneName;
 
 /// Joins a worker with a fresh token.
@@ -26,6 +26,7 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
             ..short
         },
         os: build.node.os,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![
             Effect::Needs {
@@ -46,6 +47,7 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
         inputs: inputs([("for", build.node.name.to_string())]),
         limits: short,
         os: Os::Linux,
+        on_change: OnChange::Rerun,
         text: None,
         effects: vec![Effect::JoinToken],
     };

@@ -56,7 +56,12 @@ pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<R
     let args = ["provision", node.name(), "--provision-with", provisioner];
     let ended = node.call(&held, &args, LONGEST, io, &mut take).await;
     drop(written);
-    let (ended, end) = (ended?, reader.finish(script.mode));
+    let ended = ended.map_err(|mut failure| {
+        // Vagrant's own lines may hold what the script was given or made.
+        failure.output = std::mem::take(&mut seen.tail);
+        failure
+    })?;
+    let end = reader.finish(script.mode);
     if end.is_some() {
         unseen.was_seen()?;
     }
