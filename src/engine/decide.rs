@@ -197,9 +197,9 @@ fn runs(key: &StepKey, verdicts: &BTreeMap<StepKey, Verdict>) -> bool {
         .is_some_and(|verdict| matches!(verdict.decision, Decision::Run | Decision::Recreate))
 }
 
-/// Whether the step was finished with other inputs before, and others depend on them. What came after it in its lane was then
-/// done on top of something that is about to change. A step that was merely cut off while it was done
-/// again gives no such reason.
+/// Whether the step was finished with other inputs before, and others depend on them. What came after
+/// it in its lane was then done on top of something that is about to change. A step that was merely cut
+/// off while it was done again gives no such reason.
 fn outdated(planned: &Planned, key: &StepKey, state: &State) -> bool {
     done(key, state).is_some_and(|done| {
         done.fingerprint != fingerprint(&*planned.step)
