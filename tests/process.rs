@@ -157,6 +157,9 @@ async fn a_child_that_hangs_dies_with_its_tree_when_its_run_is_dropped() {
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_reaches_the_child() {
+    // A background job of a shell starts with SIGINT ignored, and so would its children. A handler, as
+    // every run of wdev has one, gives them the default back.
+    let _handler = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
     let fake = Fake::new("tool", "pid\nprint before\nsleep-forever\n");
     let source = StopSource::new();
     let lines = Lines::default();
