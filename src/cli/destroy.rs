@@ -64,6 +64,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             fail_fast: false,
             reboot: Duration::from_mins(10),
             despite_journal: true,
+            prepare: &|| Ok(()),
             next: "wdev destroy".to_owned(),
         })?;
         if finished.outcome != Outcome::Done {

@@ -36,6 +36,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         fail_fast: false,
         reboot: Duration::from_mins(10),
         despite_journal: false,
+        prepare: &|| Ok(()),
         next: "wdev halt".to_owned(),
     })?;
     Ok(code)

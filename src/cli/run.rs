@@ -10,7 +10,7 @@ use super::provider::{self, SimArguments};
 use super::{Format, Globals, signals};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
-use crate::engine::dispatcher::{Engine, Finished, node_state};
+use crate::engine::dispatcher::{Engine, Finished, Prepare, node_state};
 use crate::engine::journal::{self, Journal};
 use crate::engine::lane::MachineLimits;
 use crate::engine::plan::Plan;
@@ -34,6 +34,8 @@ pub(super) struct Job<'a> {
     pub reboot: Duration,
     /// Goes on without a journal that is damaged: only what removes things may do that.
     pub despite_journal: bool,
+    /// Done once nothing stands against the plan, before anything of it begins.
+    pub prepare: Prepare<'a>,
     /// The command with which the user goes on after a failure.
     pub next: String,
 }
@@ -84,7 +86,10 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
             phases: Vec::new(),
             next: next_commands(command, outcome, &steps),
         };
-        Ok(engine.run(job.plan, signals::requests(), &summarise).await)
+        let requests = signals::requests();
+        Ok(engine
+            .run_after(job.prepare, job.plan, requests, &summarise)
+            .await)
     })?;
     let next = match &finished.failure {
         // The same again would be refused again.

@@ -108,15 +108,18 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         folder: folder.path().to_owned(),
     })?;
     record.sim_seed = arguments.sim.seed().or(record.sim_seed);
-    record.write(&folder.record())?;
     warn_of_leftovers(&record, &plan, ui);
-    plan::render::write(&plan, &record, config, &folder.rendered())?;
     if arguments.recreate {
         let code = recreate(globals, arguments, ui, folder, &record, &plan)?;
         if code != 0 {
             return Ok(code);
         }
     }
+    let planned = plan.clone();
+    let prepare = || {
+        record.write(&folder.record())?;
+        plan::render::write(&planned, &record, config, &folder.rendered()).map(|_| ())
+    };
     let (code, _) = run::carry_out(Job {
         globals,
         ui,
@@ -127,6 +130,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         fail_fast: arguments.fail_fast,
         reboot: config.timeouts.reboot,
         despite_journal: false,
+        prepare: &prepare,
         next: next_command(globals),
     })?;
     Ok(code)
@@ -185,6 +189,7 @@ fn recreate(
         fail_fast: false,
         reboot: Duration::from_mins(10),
         despite_journal: false,
+        prepare: &|| Ok(()),
         next: format!("{} --recreate", next_command(globals)),
     })?;
     Ok(code)

@@ -92,14 +92,8 @@ pub(crate) fn named(node: Node, shape: &Shape) -> Node {
 }
 
 /// Variables of wdev that are no configuration.
-const RESERVED: &[&str] = &[
-    "WDEV_VERSION",
-    "WDEV_HOME",
-    "WDEV_CONFIG",
-    "WDEV_OUTPUT",
-    "WDEV_LOG",
-];
-const RESERVED_PREFIXES: &[&str] = &["WDEV_TEST", "WDEV_SIM_"];
+const RESERVED: &[&str] = &["WDEV_VERSION", "WDEV_HOME", "WDEV_CONFIG", "WDEV_VAGRANT"];
+const RESERVED_PREFIXES: &[&str] = &["WDEV_TEST"];
 
 /// What the environment sets.
 pub(crate) fn environment(request: &Request, sink: &mut Sink) -> Node {

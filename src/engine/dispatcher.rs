@@ -71,13 +71,28 @@ pub type StopRequest = String;
 /// What stands and how to reach it, asked for at the end: the nodes from what the journal knows.
 pub type Summarise<'a> = &'a (dyn Fn(&State, Outcome) -> Summary + Sync);
 
+/// What is to be done before a plan begins.
+pub type Prepare<'a> = &'a (dyn Fn() -> Result<()> + Sync);
+
 impl Engine {
     /// Carries out a plan. `requests` brings requests to stop: the first stops politely, the second at
     /// once.
     ///
     /// The result is never an error: what went wrong is in [`Finished`] and was told to the sinks.
     pub async fn run(
+        self,
+        plan: Plan,
+        requests: mpsc::UnboundedReceiver<StopRequest>,
+        summarise: Summarise<'_>,
+    ) -> Finished {
+        self.run_after(&|| Ok(()), plan, requests, summarise).await
+    }
+
+    /// As [`Engine::run`], with something to do once nothing stands against the plan and before
+    /// anything of it begins. Where it fails, nothing begins.
+    pub async fn run_after(
         mut self,
+        prepare: Prepare<'_>,
         plan: Plan,
         mut requests: mpsc::UnboundedReceiver<StopRequest>,
         summarise: Summarise<'_>,
@@ -122,7 +137,7 @@ impl Engine {
                 return desk.finish(Outcome::Failed, Some(failure), summarise, began);
             }
         }
-        if let Some(failure) = must_be_recreated(&plan, &verdicts) {
+        if let Some(failure) = must_be_recreated(&plan, &verdicts).or_else(|| prepare().err()) {
             return desk.finish(Outcome::Failed, Some(failure), summarise, began);
         }
         let mut lanes = JoinSet::new();

@@ -36,6 +36,15 @@ pub struct StepRecord {
     pub done: Option<DoneRecord>,
 }
 
+impl StepRecord {
+    fn of(done: DoneRecord) -> Self {
+        Self {
+            status: Status::Done,
+            done: Some(done),
+        }
+    }
+}
+
 /// How the last run of a step went.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
@@ -151,18 +160,8 @@ impl State {
                 if let Some(machine) = machine {
                     self.machines.insert(lane.clone(), machine.clone());
                 }
-                self.finished += 1;
-                let place = self.finished;
                 let key = StepKey::new(lane, step.as_str());
-                let before = self.steps.get(&key).and_then(|record| record.done.as_ref());
-                let (first, mut changed) = match before {
-                    None => (place, BTreeMap::new()),
-                    Some(before) => (before.first, before.changed.clone()),
-                };
-                if let Some(before) = before.filter(|it| it.fingerprint != *fingerprint) {
-                    let names = changed_inputs(&before.inputs, inputs);
-                    changed.extend(names.into_iter().map(|name| (name, place)));
-                }
+                let (place, first, changed) = self.finish(&key, fingerprint, inputs);
                 let done = DoneRecord {
                     fingerprint: fingerprint.clone(),
                     inputs: inputs.clone(),
@@ -173,11 +172,7 @@ impl State {
                     first,
                     changed,
                 };
-                let record = StepRecord {
-                    status: Status::Done,
-                    done: Some(done),
-                };
-                self.steps.insert(key, record);
+                self.steps.insert(key, StepRecord::of(done));
             }
             Body::RebootStarted { lane, step, boot } => {
                 let step = StepKey::new(lane, step.as_str());
@@ -222,6 +217,27 @@ impl State {
             | Body::Interrupting { .. }
             | Body::Unknown => {}
         }
+    }
+
+    /// Counts one more finished step; returns its place, the first one, and what changed since.
+    fn finish(
+        &mut self,
+        key: &StepKey,
+        fingerprint: &str,
+        inputs: &BTreeMap<String, String>,
+    ) -> (u64, u64, BTreeMap<String, u64>) {
+        self.finished += 1;
+        let place = self.finished;
+        let record = self.steps.get(key);
+        let Some(before) = record.and_then(|record| record.done.as_ref()) else {
+            return (place, place, BTreeMap::new());
+        };
+        let mut changed = before.changed.clone();
+        if before.fingerprint != fingerprint {
+            let names = changed_inputs(&before.inputs, inputs);
+            changed.extend(names.into_iter().map(|name| (name, place)));
+        }
+        (place, before.first, changed)
     }
 
     /// A fact that a finished step has left.

@@ -66,6 +66,8 @@ fn a_new_worker_leaves_the_control_plane_as_it_is() {
 fn another_box_needs_the_users_word() {
     let env = standing();
     let before = env.status();
+    let record = || fs::read_to_string(env.sandbox().join("sandbox.json")).unwrap();
+    let recorded = record();
     env.write(
         "variables.yml",
         "provider: sim\nworkers: [{name: winw1, box: other/box}, {name: winw2}]\n",
@@ -83,6 +85,7 @@ fn another_box_needs_the_users_word() {
         .does_not_say("to go on: wdev up");
     let after = env.status();
     assert_eq!(after["nodes"], before["nodes"]);
+    assert_eq!(record(), recorded);
 
     env.run(&["up", "--recreate"]).exits(0);
     let after = env.status();
