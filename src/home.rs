@@ -270,8 +270,11 @@ impl Index {
     /// `Host` when the user has no home folder.
     pub fn of_user() -> Result<Self> {
         if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
+            // Another folder to run in must not mean another index.
+            let home = std::path::absolute(&home)
+                .map_err(|error| io_failure("find", Path::new(&home), &error))?;
             return Ok(Self {
-                path: PathBuf::from(home).join("state").join("sandboxes"),
+                path: home.join("state").join("sandboxes"),
             });
         }
         let strategy = etcetera::choose_base_strategy().map_err(|error| {

@@ -179,6 +179,50 @@ fn a_crash_in_a_reboot_is_followed_by_its_proof_and_not_by_another_reboot() {
 }
 
 #[test]
+fn a_crash_while_a_changed_configuration_is_carried_out() {
+    // Undisturbed: made as it was, then changed.
+    let changed = |crash: Crash| {
+        let mut sandbox = sandbox(4);
+        assert!(sandbox.run(Crash::Never).is_done());
+        sandbox.change(|config| config.container_runtime.version = "2.1.9".to_owned());
+        let before = sandbox.events().len();
+        sandbox.run(crash);
+        (sandbox, before)
+    };
+    let (clean, before) = changed(Crash::Never);
+    let records = clean.events().len() - before;
+    let again = clean.events()[before..]
+        .iter()
+        .filter(|event| matches!(event.body, Body::StepFinished { .. }))
+        .count();
+    assert!(
+        again > 10,
+        "the container runtime and what comes after it runs again: {again}"
+    );
+    let essence = clean.essence();
+    let crashes = (0..records - 1).flat_map(|record| [Crash::Before(record), Crash::After(record)]);
+    share_out(crashes.collect(), |crash| {
+        let (sandbox, _) = changed(crash);
+        resume(&sandbox, &format!("{crash:?}"));
+        assert_eq!(sandbox.essence(), essence, "{crash:?}");
+        // The runs after the change, whole or not, did together all that the undisturbed one did.
+        let did = |sandbox: &Sandbox| -> BTreeSet<String> {
+            let finished =
+                sandbox
+                    .events()
+                    .into_iter()
+                    .skip(before)
+                    .filter_map(|event| match event.body {
+                        Body::StepFinished { lane, step, .. } => Some(format!("{lane}/{step}")),
+                        _ => None,
+                    });
+            finished.collect()
+        };
+        assert_eq!(did(&sandbox), did(&clean), "{crash:?}");
+    });
+}
+
+#[test]
 fn random_faults_and_crashes_end_in_the_same_world() {
     let (clean, _) = undisturbed(0);
     let number = |name: &str, default: u64| -> u64 {

@@ -43,6 +43,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     } = match session::existing(globals) {
         Err(failure) if failure.kind == Kind::NotFound => {
             ui.err(&format!("nothing to destroy: {failure}"));
+            // A folder that was removed by hand leaves its entry in the index.
+            if let Ok((_, folder)) = session::named(globals) {
+                Index::of_user()?.remove(folder.path())?;
+            }
             return Ok(0);
         }
         found => found?,

@@ -111,15 +111,9 @@ pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
 /// # Errors
 /// `NotFound` when there is none.
 pub fn existing(globals: &Globals) -> Result<Existing> {
-    let project = project(globals)?;
-    let name = match &globals.sandbox {
-        Some(name) => name.clone(),
-        None => name_without_flag(globals, &project)?,
-    };
-    let folder = SandboxFolder::new(&project, &name);
-    // Any other name could lead out of `.wdev`, to a folder that is not ours.
-    if !config::is_sandbox_name(&name) || !folder.exists() {
-        return Err(not_found(&name, &project));
+    let (name, folder) = named(globals)?;
+    if !folder.exists() {
+        return Err(not_found(&name, &project(globals)?));
     }
     let record = Record::find(&folder)?;
     Ok(Existing {
@@ -127,6 +121,24 @@ pub fn existing(globals: &Globals) -> Result<Existing> {
         folder,
         record,
     })
+}
+
+/// The name and the folder, which need not exist, of the sandbox that is meant.
+///
+/// # Errors
+/// `NotFound` when the name cannot be one.
+pub fn named(globals: &Globals) -> Result<(String, SandboxFolder)> {
+    let project = project(globals)?;
+    let name = match &globals.sandbox {
+        Some(name) => name.clone(),
+        None => name_without_flag(globals, &project)?,
+    };
+    // Any other name could lead out of `.wdev`, to a folder that is not ours.
+    if !config::is_sandbox_name(&name) {
+        return Err(not_found(&name, &project));
+    }
+    let folder = SandboxFolder::new(&project, &name);
+    Ok((name, folder))
 }
 
 /// The sandbox with its record.

@@ -1,4 +1,7 @@
-//! Ctrl-C and SIGTERM as requests to stop.
+//! Ctrl-C, SIGTERM and a closed terminal as requests to stop.
+
+#[cfg(unix)]
+use std::io::IsTerminal as _;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -11,10 +14,15 @@ pub(super) fn requests() -> UnboundedReceiver<StopRequest> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        for (kind, name) in [
+        let mut kinds = vec![
             (SignalKind::interrupt(), "Ctrl-C"),
             (SignalKind::terminate(), "SIGTERM"),
-        ] {
+        ];
+        // A terminal that is closed asks to stop. Under `nohup`, which redirects it, nothing does.
+        if std::io::stderr().is_terminal() {
+            kinds.push((SignalKind::hangup(), "SIGHUP"));
+        }
+        for (kind, name) in kinds {
             // Registered here and not in the task, so that no signal falls between.
             let Ok(mut signals) = signal(kind) else {
                 continue;

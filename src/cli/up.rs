@@ -55,15 +55,19 @@ pub(super) struct Prepared {
 pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
     let earlier = Record::find(folder)?;
     let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
+    // Names stay what they are, also when the project's folder has moved.
+    let network = earlier.as_ref().map(|earlier| earlier.network.clone());
+    let network = network
+        .filter(|network| !network.is_empty())
+        .unwrap_or_else(|| plan::naming::unique_prefix(&config.sandbox, folder.path()));
     let target = Target {
         config,
         provider,
-        folder: folder.path(),
+        prefix: &network,
     };
     let plan = plan::up::plan(&target)?;
     let nodes = plan::node::nodes(&target);
     let boot = config.timeouts.boot.as_secs();
-    let network = plan::naming::unique_prefix(&target);
     let subnet = config.network.nodes;
     let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);
     record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);

@@ -82,46 +82,33 @@ async fn blocked(
     on: &[StepKey],
 ) -> Result<()> {
     let on: Vec<String> = on.iter().map(ToString::to_string).collect();
-    for planned in steps {
-        let step = planned.step.id();
-        shared.board.end(
-            &StepKey {
-                lane: lane.clone(),
-                step: step.clone(),
-            },
-            false,
-        );
-        shared
-            .recorder
-            .record(Body::StepBlocked {
-                lane: lane.clone(),
-                step,
-                on: on.clone(),
-            })
-            .await?;
-    }
-    Ok(())
+    ended(shared, lane, steps, |lane, step| {
+        let on = on.clone();
+        Body::StepBlocked { lane, step, on }
+    })
+    .await
 }
 
 async fn cancelled(shared: &Shared, lane: &LaneName, steps: &[Planned]) -> Result<()> {
+    ended(shared, lane, steps, |lane, step| {
+        let why = "the run was asked to stop".to_owned();
+        Body::StepCancelled { lane, step, why }
+    })
+    .await
+}
+
+/// Records of steps that they did not run, and lets nobody wait for them.
+async fn ended(
+    shared: &Shared,
+    lane: &LaneName,
+    steps: &[Planned],
+    body: impl Fn(LaneName, StepId) -> Body,
+) -> Result<()> {
     for planned in steps {
         let step = planned.step.id();
-        shared.board.end(
-            &StepKey {
-                lane: lane.clone(),
-                step: step.clone(),
-            },
-            false,
-        );
-        let why = "the run was asked to stop".to_owned();
-        shared
-            .recorder
-            .record(Body::StepCancelled {
-                lane: lane.clone(),
-                step,
-                why,
-            })
-            .await?;
+        let key = StepKey::new(lane, step.as_str());
+        shared.board.end(&key, false);
+        shared.recorder.record(body(lane.clone(), step)).await?;
     }
     Ok(())
 }

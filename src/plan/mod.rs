@@ -8,8 +8,6 @@ pub mod render;
 pub mod steps;
 pub mod up;
 
-use std::path::Path;
-
 use crate::config::Config;
 use crate::config::model::ProviderName;
 
@@ -20,6 +18,6 @@ pub struct Target<'a> {
     pub config: &'a Config,
     /// The provider in use; never `auto`.
     pub provider: ProviderName,
-    /// The sandbox's folder.
-    pub folder: &'a Path,
+    /// What the names of all that it has on this host begin with.
+    pub prefix: &'a str,
 }

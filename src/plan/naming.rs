@@ -1,20 +1,14 @@
 //! Names that are unique on the host, so that sandboxes never collide.
 
-use super::Target;
-use crate::engine::step::short_hash;
-use crate::names::LaneName;
+use std::path::Path;
 
-/// The name of a node's machine on this host: `wdev-SANDBOX-HASH-NODE`, where the hash tells sandboxes
-/// of the same name in different folders apart.
-#[must_use]
-pub fn unique_name(target: &Target, node: &LaneName) -> String {
-    format!("{}-{node}", unique_prefix(target))
-}
+use crate::engine::step::short_hash;
 
 /// What the names of all that a sandbox has on this host begin with, `wdev-SANDBOX-HASH`; also the name
-/// of its network.
+/// of its network. The hash tells sandboxes of the same name in different folders apart. A sandbox keeps
+/// its prefix when its folder is moved: see `Record::network`.
 #[must_use]
-pub fn unique_prefix(target: &Target) -> String {
-    let hash = short_hash(&target.folder.to_string_lossy());
-    format!("wdev-{}-{}", target.config.sandbox, &hash[..6])
+pub fn unique_prefix(sandbox: &str, folder: &Path) -> String {
+    let hash = short_hash(&folder.to_string_lossy());
+    format!("wdev-{sandbox}-{}", &hash[..6])
 }

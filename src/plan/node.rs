@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use super::Target;
-use super::naming::unique_name;
 use crate::channel::Os;
 use crate::config::model::{MachineSpec, ProviderName, Worker};
 use crate::names::LaneName;
@@ -78,7 +77,7 @@ pub fn nodes(target: &Target) -> Vec<Node> {
     let config = target.config;
     let name = LaneName::new(&config.control_plane.name);
     let control_plane = Node {
-        unique_name: unique_name(target, &name),
+        unique_name: format!("{}-{name}", target.prefix),
         name,
         role: Role::ControlPlane,
         os: Os::Linux,
@@ -90,7 +89,7 @@ pub fn nodes(target: &Target) -> Vec<Node> {
         let (os, os_title) = worker_os(worker, target.provider);
         let name = LaneName::new(&worker.name);
         Node {
-            unique_name: unique_name(target, &name),
+            unique_name: format!("{}-{name}", target.prefix),
             name,
             role: Role::Worker,
             os,

@@ -33,7 +33,8 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
         for script in scripts(plan, node) {
             let path = format!("steps/{}/{}.sh", node.name, script.name);
             let text = wrap::wrap_linux(&script, BY_HAND)?;
-            files.push(RenderedFile::text(&path, text).executable());
+            // A hook may hold what only its owner should read.
+            files.push(RenderedFile::text(&path, text).executable().secret());
             steps.push(StepModel {
                 name: script.name,
                 path,

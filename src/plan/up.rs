@@ -13,7 +13,7 @@ use super::steps::{
     hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
 };
 use crate::channel::Os;
-use crate::config::model::{CniName, PHASES};
+use crate::config::model::{CniName, PHASES, ProviderName};
 use crate::engine::plan::{Lane, Plan, Planned};
 use crate::engine::step::Step;
 use crate::error::Result;
@@ -53,7 +53,7 @@ fn host(target: &Target) -> Lane {
     let built: Vec<String> = kubernetes
         .build
         .iter()
-        .map(|component| format!("{component:?}"))
+        .map(|component| component.as_str().to_owned())
         .collect();
     let mut steps = LaneBuilder::new(LaneName::host());
     steps.push(SimulatedHostStep {
@@ -157,9 +157,21 @@ fn linux_prepare(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
 }
 
 fn machine(target: &Target, node: &Node) -> Machine {
+    let extra = |key: &str| {
+        target
+            .config
+            .vagrant
+            .extra
+            .get(key)
+            .cloned()
+            .unwrap_or_default()
+    };
     Machine {
         node: node.clone(),
         timeouts: target.config.timeouts,
+        // A container's size is fixed when it is made.
+        resizable: target.provider != ProviderName::Docker,
+        extra: extra(target.provider.as_str()) + &extra(node.name.as_str()),
     }
 }
 

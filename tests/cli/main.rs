@@ -12,6 +12,7 @@ mod faults;
 mod golden;
 mod journal;
 mod locks;
+mod output;
 mod paths;
 #[cfg(unix)]
 mod signals;

@@ -132,6 +132,11 @@ impl Sandbox {
         }
     }
 
+    /// Changes the configuration for the runs that follow.
+    pub fn change(&mut self, change: impl FnOnce(&mut Config)) {
+        change(&mut self.config);
+    }
+
     /// One run of `up` in a process of its own.
     pub fn run(&self, crash: Crash) -> End {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -166,7 +171,7 @@ impl Sandbox {
         let target = Target {
             config: &self.config,
             provider: ProviderName::Sim,
-            folder: Path::new("/sandbox"),
+            prefix: "wdev-test",
         };
         let plan = plan::up::plan(&target).unwrap();
         let bytes = self.journal.lock().unwrap().clone();
@@ -203,7 +208,7 @@ impl Sandbox {
         let target = Target {
             config: &self.config,
             provider: ProviderName::Sim,
-            folder: Path::new("/sandbox"),
+            prefix: "wdev-test",
         };
         let nodes = nodes(&target).into_iter().map(|node| SimNode {
             lane: node.name,

@@ -48,11 +48,8 @@ pub fn step(build: &Build) -> GuestStep {
             ("kubernetes.version", version),
             ("network.pods", config.network.pods.to_string()),
             ("network.services", config.network.services.to_string()),
-            (
-                "feature_gates",
-                format!("{:?}", config.kubernetes.feature_gates),
-            ),
-            ("extra_args", format!("{:?}", config.kubernetes.extra_args)),
+            ("feature_gates", as_json(&config.kubernetes.feature_gates)),
+            ("extra_args", as_json(&config.kubernetes.extra_args)),
         ]),
         limits: Limits {
             deadline: config.timeouts.ready,
@@ -63,4 +60,9 @@ pub fn step(build: &Build) -> GuestStep {
         text: None,
         effects,
     }
+}
+
+/// A text that changes when the value does, and with nothing else.
+fn as_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }

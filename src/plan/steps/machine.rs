@@ -24,6 +24,10 @@ pub struct Machine {
     pub node: Node,
     /// How long it may take.
     pub timeouts: Timeouts,
+    /// Whether a restart can give it another size.
+    pub resizable: bool,
+    /// The user's own Ruby for it.
+    pub extra: String,
 }
 
 #[async_trait]
@@ -46,7 +50,7 @@ impl Step for Machine {
 
     fn inputs(&self) -> BTreeMap<String, String> {
         let machine = &self.node.machine;
-        inputs([
+        let mut inputs = inputs([
             ("box", machine.r#box.clone()),
             ("box_version", machine.box_version.clone()),
             ("box_url", machine.box_url.clone()),
@@ -54,7 +58,17 @@ impl Step for Machine {
             ("memory", machine.memory_mib.to_string()),
             ("address", self.node.address.to_string()),
             ("os", self.node.os_title.clone()),
-        ])
+        ]);
+        // Only where they say something: a sandbox without them has nothing to compare.
+        for (name, value) in [
+            ("box_checksum", &machine.box_checksum),
+            ("vagrant.extra", &self.extra),
+        ] {
+            if !value.is_empty() {
+                inputs.insert(name.to_owned(), value.clone());
+            }
+        }
+        inputs
     }
 
     fn limits(&self) -> Limits {
@@ -67,11 +81,9 @@ impl Step for Machine {
     }
 
     fn on_change(&self, changed: &[String]) -> OnChange {
-        // A restart applies these two, and takes nothing away; another box or address makes another machine.
-        if changed
-            .iter()
-            .all(|name| name == "cpus" || name == "memory")
-        {
+        let size = |name: &String| name == "cpus" || name == "memory";
+        // A restart applies a size, and takes nothing away; another box or address makes another machine.
+        if self.resizable && changed.iter().all(size) {
             OnChange::Alone
         } else {
             OnChange::Recreate
