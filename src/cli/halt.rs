@@ -36,7 +36,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         fail_fast: false,
         reboot: Duration::from_mins(10),
         despite_journal: false,
-        next: "wdev halt".to_owned(),
+        next: run::again(globals, "halt"),
     })?;
     Ok(code)
 }
