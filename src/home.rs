@@ -183,9 +183,10 @@ impl SandboxFolder {
             command: command.to_owned(),
             since: Timestamp::now(),
         };
-        // Only told to people: the lock itself is the file's.
+        // Only told to people: the lock itself is the file's. A full disk must not keep `destroy` from
+        // freeing it.
         if let Ok(text) = serde_json::to_vec(&holder) {
-            write_whole(&self.path.join("holder.json"), &text)?;
+            let _ = write_whole(&self.path.join("holder.json"), &text);
         }
         Ok(Lock { file, path })
     }
@@ -217,16 +218,17 @@ impl SandboxFolder {
             command,
             since,
         } = self.read_holder();
-        Box::new(
-            Failure::new(
-                Kind::Busy,
-                format!("another run holds the sandbox in `{}`", self.path.display()),
-            )
-            .because(format!(
+        let mut failure = Failure::new(
+            Kind::Busy,
+            format!("another run holds the sandbox in `{}`", self.path.display()),
+        );
+        // It may have begun this very moment.
+        if pid != 0 {
+            failure = failure.because(format!(
                 "`wdev {command}` with process id {pid}, since {since:.0}"
-            ))
-            .advise("wait until it ends, or stop it with Ctrl-C where it runs"),
-        )
+            ));
+        }
+        Box::new(failure.advise("wait until it ends, or stop it with Ctrl-C where it runs"))
     }
 }
 

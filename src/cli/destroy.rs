@@ -51,6 +51,9 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         }
         found => found?,
     };
+    if record.is_none() {
+        not_linked(&folder)?;
+    }
     confirm(globals, &name, &folder, record.as_ref())?;
     let lock = folder.lock("destroy")?;
     let mut result = 0;
@@ -69,7 +72,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             reboot: Duration::from_mins(10),
             despite_journal: true,
             prepare: &|| Ok(()),
-            next: "wdev destroy".to_owned(),
+            next: run::again(globals, "destroy"),
         })?;
         if finished.outcome != Outcome::Done {
             return Ok(code);
@@ -81,6 +84,24 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     Index::of_user()?.remove(folder.path())?;
     folder.remove(lock)?;
     Ok(result)
+}
+
+/// Refuses to empty a folder that wdev has made nothing in, and that is not even its own.
+fn not_linked(folder: &SandboxFolder) -> Result<()> {
+    let path = folder.path();
+    if !path.is_symlink() || std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_none()) {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            format!(
+                "`{}` is a link to a folder that holds no sandbox",
+                path.display()
+            ),
+        )
+        .advise("remove the link; nothing was touched"),
+    ))
 }
 
 /// Whether a machine can have been made: by wdev, which journals it first, or by hand in the rendered

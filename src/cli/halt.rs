@@ -37,7 +37,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         reboot: Duration::from_mins(10),
         despite_journal: false,
         prepare: &|| Ok(()),
-        next: "wdev halt".to_owned(),
+        next: run::again(globals, "halt"),
     })?;
     Ok(code)
 }

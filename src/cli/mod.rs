@@ -56,14 +56,10 @@ pub struct Globals {
     /// The sandbox to work on, instead of the one that variables.yml names.
     #[arg(long, short, global = true, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The configuration file, instead of variables.yml in this folder.
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "WDEV_CONFIG",
-        hide_env_values = true
-    )]
+    #[allow(clippy::doc_markdown, reason = "help is no Markdown")]
+    /// The configuration file, instead of variables.yml in this folder [env: WDEV_CONFIG].
+    // Not clap's `env`: that refuses an empty variable, which counts as none everywhere else.
+    #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How results are written.
     #[arg(
@@ -135,7 +131,8 @@ enum Command {
 /// Values that stand over the configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Overrides {
-    /// The provider: auto, virtualbox, hyperv, `vmware_desktop`, libvirt, docker, sim.
+    #[allow(clippy::doc_markdown, reason = "help is no Markdown")]
+    /// The provider: auto, virtualbox, hyperv, vmware_desktop, libvirt, docker, sim.
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// The network plugin: calico, antrea, flannel, none.
@@ -179,7 +176,14 @@ pub fn main() -> u8 {
 }
 
 fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
-    let Cli { globals, command } = cli;
+    let Cli {
+        mut globals,
+        command,
+    } = cli;
+    if globals.config.is_none() {
+        let named = std::env::var_os("WDEV_CONFIG").filter(|file| !file.is_empty());
+        globals.config = named.map(PathBuf::from);
+    }
     match command {
         Command::Up(arguments) => up::run(&globals, &arguments, ui),
         Command::Halt(arguments) => halt::run(&globals, &arguments, ui),

@@ -1,5 +1,6 @@
 //! Carries out a plan for a command: runtime, clock, journal, sinks, signals.
 
+use std::fmt::Write;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,7 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
             // After a whole `destroy` they are gone.
             logs: (command != "destroy" || outcome != Outcome::Done).then(|| logs.clone()),
             phases: Vec::new(),
-            next: next_commands(command, outcome, &steps),
+            next: next_commands(job.globals, command, &job.next, outcome, &steps),
         };
         let requests = signals::requests();
         Ok(engine
@@ -207,19 +208,38 @@ fn summary(node: &NodeSummary, keys: &[StepKey], state: &State, command: &str) -
     }
 }
 
+/// `wdev COMMAND` with the options that lead to the same sandbox.
+pub(super) fn again(globals: &Globals, command: &str) -> String {
+    let mut text = format!("wdev {command}");
+    if let Some(config) = &globals.config {
+        let _ = write!(text, " --config {}", crate::process::quote(config));
+    }
+    if let Some(sandbox) = &globals.sandbox {
+        let _ = write!(text, " --sandbox {}", crate::process::quote(sandbox));
+    }
+    text
+}
+
 fn next_commands(
+    globals: &Globals,
     command: &str,
+    same: &str,
     outcome: Outcome,
     nodes: &[(NodeSummary, Vec<StepKey>)],
 ) -> Vec<String> {
     match (command, outcome, nodes.last()) {
         ("up", Outcome::Done, Some((node, _))) => {
             vec![
-                "wdev status".to_owned(),
-                format!("wdev exec {} -- hostname", node.name),
+                again(globals, "status"),
+                format!(
+                    "{} -- hostname",
+                    again(globals, &format!("exec {}", node.name))
+                ),
             ]
         }
-        ("halt", Outcome::Done, _) => vec!["wdev up".to_owned()],
+        ("halt", Outcome::Done, _) => vec![again(globals, "up")],
+        // After a failure the same stands below the failure.
+        (_, Outcome::Interrupted, _) => vec![same.to_owned()],
         _ => Vec::new(),
     }
 }

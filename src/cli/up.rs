@@ -1,6 +1,5 @@
 //! `wdev up`
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -135,7 +134,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         reboot: config.timeouts.reboot,
         despite_journal: false,
         prepare: &prepare,
-        next: next_command(globals),
+        next: run::again(globals, "up"),
     })?;
     Ok(code)
 }
@@ -194,19 +193,7 @@ fn recreate(
         reboot: Duration::from_mins(10),
         despite_journal: false,
         prepare: &|| Ok(()),
-        next: format!("{} --recreate", next_command(globals)),
+        next: run::again(globals, "up --recreate"),
     })?;
     Ok(code)
-}
-
-/// The command that goes on, with the options that lead to the same sandbox.
-pub(super) fn next_command(globals: &Globals) -> String {
-    let mut command = "wdev up".to_owned();
-    if let Some(config) = &globals.config {
-        let _ = write!(command, " --config {}", crate::process::quote(config));
-    }
-    if let Some(sandbox) = &globals.sandbox {
-        let _ = write!(command, " --sandbox {}", crate::process::quote(sandbox));
-    }
-    command
 }

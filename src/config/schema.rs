@@ -186,7 +186,10 @@ fn rule_schema(rule: Rule) -> Json {
         json!({
             "type": ["string", "null"],
             "pattern": label(max),
-            "not": {"enum": text::reserved().collect::<Vec<_>>()},
+            "not": {"enum": text::reserved()
+                .chain(text::DEVICES)
+                .chain([text::LOCALHOST])
+                .collect::<Vec<_>>()},
         })
     };
     match rule {
@@ -197,7 +200,11 @@ fn rule_schema(rule: Rule) -> Json {
             "type": ["string", "number", "boolean", "null"],
             "pattern": "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$",
         }),
-        Rule::Sandbox => pattern(&label(text::SANDBOX_MAX)),
+        Rule::Sandbox => json!({
+            "type": ["string", "null"],
+            "pattern": label(text::SANDBOX_MAX),
+            "not": {"enum": text::DEVICES},
+        }),
         Rule::NodeName => node(text::LABEL_MAX),
         Rule::WindowsName => {
             let mut schema = node(text::WINDOWS_MAX);

@@ -18,7 +18,7 @@ pub(crate) const LABEL_MAX: usize = 63;
 pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
     match rule {
         Rule::Free | Rule::BoxUrl | Rule::HookNode => Ok(text.to_owned()),
-        Rule::Sandbox => dns_label("sandbox name", text, SANDBOX_MAX),
+        Rule::Sandbox => sandbox_name(text),
         Rule::NodeName => node_name(text, LABEL_MAX),
         Rule::WindowsName => windows_name(text),
         Rule::KubernetesVersion => version::kubernetes(text),
@@ -81,8 +81,38 @@ pub(crate) fn reserved() -> impl Iterator<Item = &'static str> {
         .chain(ProviderName::NAMES.iter().copied())
 }
 
+/// Words that no folder or file can have as its name on Windows, with any ending, and no computer either.
+/// <https://learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions>
+pub(crate) const DEVICES: [&str; 22] = [
+    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8",
+    "com9", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+];
+/// In every hosts file already, and another machine there.
+pub(crate) const LOCALHOST: &str = "localhost";
+
+fn sandbox_name(text: &str) -> Checked<String> {
+    let name = dns_label("sandbox name", text, SANDBOX_MAX)?;
+    if DEVICES.contains(&name.as_str()) {
+        return Err(
+            Complaint::new(format!("no sandbox can be named `{name}`")).note(
+                "the word is a device on Windows, and the sandbox's folder has the sandbox's name",
+            ),
+        );
+    }
+    Ok(name)
+}
+
 fn node_name(text: &str, max: usize) -> Checked<String> {
     let name = dns_label("node name", text, max)?;
+    if DEVICES.contains(&name.as_str()) || name == LOCALHOST {
+        return Err(
+            Complaint::new(format!("no node can be named `{name}`")).note(if name == LOCALHOST {
+                "the word means every machine itself"
+            } else {
+                "the word is a device on Windows, where no file can have it as its name"
+            }),
+        );
+    }
     if reserved().any(|word| word == name) {
         return Err(Complaint::new(format!("no node can be named `{name}`"))
             .note("the word is reserved: `host` for work on the host, `all`, `workers` and `control-plane` for sets of nodes, and the providers' names"));

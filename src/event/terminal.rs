@@ -3,6 +3,7 @@
 //! indicatif lays the bars out ([`super::bars`]); [`super::canvas`] puts them on the screen. The cursor is
 //! never hidden, so nothing has to restore it.
 
+use std::collections::HashSet;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +20,7 @@ use super::row::{Row, Tone};
 use super::text::{clean, fit, ms_text};
 use super::{Body, Event, Sink};
 use crate::error::Failure;
+use crate::names::{LaneName, StepId};
 use crate::ui::Verbosity;
 
 pub use super::canvas::Screen;
@@ -56,6 +58,8 @@ struct Live {
     colored: bool,
     unicode: bool,
     failures: Vec<Failure>,
+    /// The steps that were started.
+    begun: HashSet<(LaneName, StepId)>,
     dirty: bool,
     over: bool,
 }
@@ -102,6 +106,7 @@ impl Terminal {
             colored,
             unicode,
             failures: Vec::new(),
+            begun: HashSet::new(),
             dirty: false,
             over: false,
         };
@@ -186,6 +191,9 @@ impl Live {
     fn event(&mut self, event: &Event) {
         self.board.event(event);
         self.dirty = true;
+        if let Body::StepStarted { lane, step, .. } = &event.body {
+            self.begun.insert((lane.clone(), step.clone()));
+        }
         match &event.body {
             Body::RunStarted {
                 command,
@@ -242,9 +250,17 @@ impl Live {
                 let text = format!("FAILED ({}): {why}", ms_text(*took_ms));
                 (Mark::Bad, Tone::Bad, text)
             }
-            Body::StepCancelled { why, .. } => {
-                (Mark::Bad, Tone::Normal, format!("stopped: {}", clean(why)))
+            // What never began is no news.
+            Body::StepCancelled { lane, step, .. }
+                if !self.begun.contains(&(lane.clone(), step.clone())) =>
+            {
+                return;
             }
+            Body::StepCancelled { why, .. } => (
+                Mark::Bad,
+                Tone::Normal,
+                format!("(stopped: {})", clean(why)),
+            ),
             Body::Warning { .. } | Body::MachineReplaced { .. } | Body::Interrupting { .. } => {
                 if let Some(line) = event_line(event, self.columns) {
                     let line = self.tone(&line, Tone::Loud);

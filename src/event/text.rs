@@ -18,6 +18,7 @@ pub fn clean(line: &str) -> String {
     for c in stripped.chars() {
         match c {
             '\t' => clean.push_str("    "),
+            '\n' => clean.push(' '),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             c if c.is_control() => {}
             c => clean.push(c),

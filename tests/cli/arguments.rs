@@ -354,3 +354,49 @@ fn json_is_one_document_or_one_event_a_line() {
         env.run(&[&["-o", "json"], args].concat()).exits(0).json();
     }
 }
+
+#[test]
+fn names_that_mean_something_else_to_windows_or_to_hosts_files_are_refused() {
+    let env = Env::new();
+    for name in ["con", "nul", "aux", "prn", "com1", "lpt9", "localhost"] {
+        let value = format!("workers=[{{name: {name}}}]");
+        env.run(&["validate", "--set", &value])
+            .exits(3)
+            .says(&format!("no node can be named `{name}`"));
+    }
+    env.run(&["validate", "--set", "control_plane.name=con"])
+        .exits(3);
+    env.run(&["validate", "--set", "sandbox=nul"])
+        .exits(3)
+        .says("no sandbox can be named `nul`");
+    env.run(&[
+        "validate",
+        "--set",
+        "workers=[{name: com10}, {name: console}]",
+    ])
+    .exits(0);
+}
+
+#[test]
+fn an_empty_variable_for_the_configuration_counts_as_none() {
+    let env = Env::new();
+    env.write("variables.yml", "provider: sim\n");
+    let mut command = env.wdev(&["validate"]);
+    crate::env::Ran::of(command.env("WDEV_CONFIG", ""))
+        .exits(0)
+        .prints("is valid");
+}
+
+#[test]
+fn the_commands_to_try_next_are_for_the_same_sandbox() {
+    let env = Env::new();
+    env.up(&["--sandbox", "other"])
+        .exits(0)
+        .prints("wdev status --sandbox other")
+        .prints("wdev exec winw1 --sandbox other -- hostname");
+    env.run(&["exec", "winw1", "--sandbox", "other", "--", "hostname"])
+        .exits(0);
+    env.run(&["halt", "--sandbox", "other"])
+        .exits(0)
+        .prints("wdev up --sandbox other");
+}

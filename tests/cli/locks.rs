@@ -44,6 +44,25 @@ fn a_run_that_goes_on_is_seen() {
 }
 
 #[test]
+fn who_holds_the_lock_is_only_told_to_people() {
+    let env = Env::new();
+    env.up(&["-q"]).exits(0);
+    let holder = env.sandbox().join("holder.json");
+    std::fs::remove_file(&holder).unwrap();
+    // Nothing can be written there, as on a full disk.
+    std::fs::create_dir(&holder).unwrap();
+    let first = env.start(&[]);
+    first.until("run_started", "");
+    env.run(&["halt"])
+        .exits(11)
+        .says("another run holds the sandbox")
+        .does_not_say("process id 0");
+    first.kill();
+    env.run(&["destroy", "--yes"]).exits(0);
+    assert!(!env.project.join(".wdev").exists());
+}
+
+#[test]
 fn a_lock_dies_with_its_run() {
     let env = Env::new();
     let first = env.start(&[]);

@@ -180,6 +180,29 @@ fn a_file_in_wdevs_place_is_named() {
 
 #[cfg(unix)]
 #[test]
+fn a_linked_folder_without_a_sandbox_is_not_emptied() {
+    let env = Env::new();
+    let precious = env.root().join("precious");
+    fs::create_dir_all(precious.join("deep")).unwrap();
+    fs::write(precious.join("deep/file"), "mine").unwrap();
+    fs::create_dir(env.project.join(".wdev")).unwrap();
+    std::os::unix::fs::symlink(&precious, env.sandbox()).unwrap();
+    env.run(&["destroy", "--yes"])
+        .exits(4)
+        .says("is a link to a folder that holds no sandbox")
+        .says("remove the link");
+    assert!(precious.join("deep/file").exists());
+    assert_eq!(fs::read_dir(&precious).unwrap().count(), 1);
+
+    // One's own disk for the machines is another matter.
+    fs::remove_dir_all(precious.join("deep")).unwrap();
+    env.up(&["-q"]).exits(0);
+    env.run(&["destroy", "--yes"]).exits(0);
+    assert_eq!(fs::read_dir(&precious).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_current_folder_that_is_gone_is_said() {
     let env = Env::new();
     env.shell(

@@ -36,6 +36,17 @@ fn one_signal_stops_in_order_and_the_next_run_goes_on() {
 }
 
 #[test]
+fn a_run_that_was_stopped_names_the_command_that_goes_on() {
+    let env = Env::new();
+    let run = env.shell(
+        "\"$@\" & run=$!; until grep -qs step_started .wdev/other/journal.jsonl; do sleep 0.01; done; \
+         kill -TERM $run; wait $run",
+        &["up", "--provider", "sim", "--sim-speed", "1", "--sandbox", "other"],
+    );
+    run.exits(130).prints("next wdev up --sandbox other");
+}
+
+#[test]
 fn a_signal_to_the_whole_group_counts_once() {
     let env = Env::new();
     let run = env.start(&[]);

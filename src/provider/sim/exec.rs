@@ -53,8 +53,9 @@ pub(super) fn answer(
         _ => Answer::bad(
             127,
             format!(
-                "the simulator knows no command `{}`",
-                words.first().unwrap_or(&"")
+                "the simulator does not know `{}`, only `true`, `false`, `hostname`, `cat FILE` and, \
+                 on the control plane, `kubectl get nodes`",
+                words.join(" ")
             ),
         ),
     }
