@@ -145,7 +145,7 @@ fn confirm(
                 Kind::Arguments,
                 format!("`destroy` of `{name}` must be confirmed, and nobody can be asked"),
             )
-            .advise("run `wdev destroy --yes`"),
+            .advise(format!("run `{}`", run::again(globals, "destroy --yes"))),
         ));
     }
     let nodes = record.map_or(0, |record| record.nodes.len());

@@ -1,6 +1,6 @@
 //! How long each phase of a run took.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::plan::{Plan, millis};
@@ -12,6 +12,7 @@ pub(crate) struct Phases {
     of_step: BTreeMap<StepKey, String>,
     order: Vec<String>,
     spans: BTreeMap<String, (Duration, Duration)>,
+    begun: BTreeSet<StepKey>,
 }
 
 impl Phases {
@@ -32,22 +33,31 @@ impl Phases {
             of_step,
             order: Vec::new(),
             spans: BTreeMap::new(),
+            begun: BTreeSet::new(),
         }
     }
 
     pub fn note(&mut self, event: &Event, now: Duration) {
         let (Body::StepStarted { lane, step, .. }
         | Body::StepFinished { lane, step, .. }
-        | Body::StepFailed { lane, step, .. }) = &event.body
+        | Body::StepFailed { lane, step, .. }
+        | Body::StepCancelled { lane, step, .. }) = &event.body
         else {
             return;
         };
-        let Some(phase) = self.of_step.get(&StepKey {
+        let key = StepKey {
             lane: lane.clone(),
             step: step.clone(),
-        }) else {
+        };
+        let Some(phase) = self.of_step.get(&key) else {
             return;
         };
+        if matches!(event.body, Body::StepStarted { .. }) {
+            self.begun.insert(key);
+        } else if !self.begun.contains(&key) {
+            // What was cancelled before it began took no time.
+            return;
+        }
         if let Some(span) = self.spans.get_mut(phase) {
             span.1 = now;
         } else {

@@ -399,4 +399,7 @@ fn the_commands_to_try_next_are_for_the_same_sandbox() {
     env.run(&["halt", "--sandbox", "other"])
         .exits(0)
         .prints("wdev up --sandbox other");
+    env.run(&["destroy", "--sandbox", "other"])
+        .exits(2)
+        .says("run `wdev destroy --yes --sandbox other`");
 }

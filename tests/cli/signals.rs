@@ -47,6 +47,28 @@ fn a_run_that_was_stopped_names_the_command_that_goes_on() {
 }
 
 #[test]
+fn the_time_of_what_was_stopped_counts() {
+    let env = Env::new();
+    let run = crate::env::Running::of(env.wdev(&[
+        "up",
+        "--provider",
+        "sim",
+        "--sim-speed",
+        "20",
+        "-o",
+        "json",
+    ]));
+    // Takes 20 simulated seconds, and a machine takes longer.
+    run.until("step_finished", "host/download");
+    run.signal("INT");
+    let end = run.until("run_finished", "");
+    run.end();
+    let phases = end["summary"]["phases"].as_array().unwrap();
+    let machine = phases.iter().find(|p| p["phase"] == "machine").unwrap();
+    assert!(machine["took_ms"].as_u64().unwrap() >= 10_000, "{end}");
+}
+
+#[test]
 fn a_signal_to_the_whole_group_counts_once() {
     let env = Env::new();
     let run = env.start(&[]);
