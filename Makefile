@@ -24,9 +24,8 @@ bench:
 
 # A whole simulated sandbox at 60 times real speed, in a folder of its own.
 demo:
-	cargo build --release
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
-	WDEV_HOME="$$folder/home" "$(CURDIR)/target/release/wdev" \
+	WDEV_HOME="$$folder/home" cargo run --release --manifest-path "$(CURDIR)/Cargo.toml" -- \
 	    up --cni calico --provider sim --sim-speed 60
 
 lint:

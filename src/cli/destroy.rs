@@ -54,7 +54,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     if record.is_none() {
         not_linked(&folder)?;
     }
-    confirm(globals, &name, &folder, record.as_ref())?;
+    confirm(globals, &name, &folder, record.as_ref(), ui)?;
     let lock = folder.lock("destroy")?;
     let mut result = 0;
     if let Some(record) = record.as_ref().filter(|_| machines_possible(&folder)) {
@@ -135,6 +135,7 @@ fn confirm(
     name: &str,
     folder: &SandboxFolder,
     record: Option<&Record>,
+    ui: &Ui,
 ) -> Result<()> {
     if globals.yes {
         return Ok(());
@@ -149,16 +150,19 @@ fn confirm(
         ));
     }
     let nodes = record.map_or(0, |record| record.nodes.len());
-    let question = format!(
-        "Remove sandbox `{name}` with {nodes} machines, and `{}`?",
+    let machines = crate::event::text::count(nodes, "machine");
+    ui.err(&format!(
+        "sandbox `{name}`: {machines} and the folder\n  {}",
         folder.path().display()
-    );
-    let confirmed = Confirm::new()
-        .with_prompt(question)
+    ));
+    // A whole line: a key that was typed ahead for something else must not remove a sandbox.
+    let answer = Confirm::new()
+        .with_prompt("Remove all of it?")
         .default(false)
-        .interact()
+        .wait_for_newline(true)
+        .interact_opt()
         .map_err(|error| Failure::new(Kind::Interrupted, "nobody answered").because(error))?;
-    if confirmed {
+    if answer == Some(true) {
         Ok(())
     } else {
         Err(Box::new(Failure::new(

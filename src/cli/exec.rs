@@ -70,7 +70,13 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             output: Arc::new(output),
             stop: source.stop(),
         };
-        provider.channel(&lane).exec(&arguments.command, &io).await
+        let ran = provider.channel(&lane).exec(&arguments.command, &io).await;
+        ran.map_err(|failure| match failure.kind {
+            Kind::Provider if failure.advice.is_empty() => {
+                Box::new(failure.advise("see `wdev status`; `wdev up` starts what is off"))
+            }
+            _ => failure,
+        })
     })?;
     match lost.get() {
         Some(failure) if code == 0 => Err(failure.clone()),

@@ -127,9 +127,13 @@ fn closing_text(lanes: &[LaneInfo], expected: Duration, text: &mut String) {
     }
     let _ = writeln!(
         text,
-        "\n{}; about {} in all",
+        "\n{}{}",
         crate::event::lines::plan_text(lanes),
-        whole(expected)
+        if expected.is_zero() {
+            String::new()
+        } else {
+            format!("; about {} in all", whole(expected))
+        }
     );
     let recreated: Vec<&str> = lanes
         .iter()

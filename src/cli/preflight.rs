@@ -12,6 +12,7 @@ use crate::config::model::ProviderName;
 use crate::config::{Config, host_memory_mib};
 use crate::error::{Failure, Kind, Result};
 use crate::home::{Index, SandboxFolder};
+use crate::plan::node::Role;
 use crate::plan::record::Record;
 
 /// Checks that the provider is there and works, and that the host has what the machines will take.
@@ -37,7 +38,11 @@ pub(super) fn check(
     block_on(false, async {
         let provider = provider::open(record, folder, Clock::new(), &SimArguments::default())?;
         provider.check(&Io::silent()).await
-    })
+    })?;
+    if record.provider == ProviderName::Docker {
+        images(record)?;
+    }
+    Ok(())
 }
 
 /// Refuses what this version of wdev has no Vagrantfile for.
@@ -52,6 +57,32 @@ fn built(provider: ProviderName) -> Result<()> {
         )
         .advise("to see the whole flow without any machine: `--provider sim`")
         .advise("to make and prepare Linux machines: `--provider docker`"),
+    ))
+}
+
+/// There is no image that wdev could take by itself.
+fn images(record: &Record) -> Result<()> {
+    let Some(node) = record
+        .nodes
+        .iter()
+        .find(|node| node.machine.r#box.is_empty())
+    else {
+        return Ok(());
+    };
+    let key = match node.role {
+        Role::ControlPlane => "control_plane.box",
+        Role::Worker => "its `box` under `workers`",
+    };
+    Err(Box::new(
+        Failure::new(
+            Kind::Configuration,
+            format!("the docker machine `{}` needs an image", node.name),
+        )
+        .because(format!("{key} is empty, and `docker` has no default"))
+        .advise(
+            "name an image with an SSH server and Vagrant's user; docs/testing.md tells how the \
+             tests make theirs",
+        ),
     ))
 }
 

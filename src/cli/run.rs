@@ -49,9 +49,20 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
     let format = format(job.globals)?;
     let run = new_run();
     let logs = job.folder.logs(&run);
-    std::fs::create_dir_all(&logs)
-        .map_err(|error| io_failure("create the folder", &logs, &error))?;
-    let (journal, recorded) = open_journal(job.folder, job.despite_journal)?;
+    if job.despite_journal {
+        // What is removed anyway may make room on a full disk for what follows.
+        let _ = std::fs::remove_dir_all(job.folder.path().join("logs"));
+    }
+    match std::fs::create_dir_all(&logs) {
+        Err(error) if !job.despite_journal => {
+            return Err(io_failure("create the folder", &logs, &error));
+        }
+        _ => {}
+    }
+    let (mut journal, recorded) = open_journal(job.folder, job.despite_journal)?;
+    if job.despite_journal {
+        journal.may_fail();
+    }
     let state = State::from_events(&recorded.events);
     let (sinks, json) = job.ui.sinks(format, Some(logs.clone()));
     let speed = job.sim.speed()?;

@@ -222,24 +222,30 @@ fn text(report: &Report) -> String {
         "NODE", "ROLE", "OS", "ADDRESS", "MACHINE"
     );
     for node in &report.nodes {
-        let steps = match (&node.step, node.phase) {
-            (Some(step), phase) => format!("{} done, {step} {phase}", node.done),
-            (None, _) => format!("{} done", node.done),
-        };
         let NodeReport {
             name: n,
             role,
             os: o,
             address: a,
             power,
+            done,
             ..
         } = node;
         let _ = writeln!(
             text,
-            "{n:name$}  {role:13}  {o:os$}  {a:address$}  {power:9}  {steps}"
+            "{n:name$}  {role:13}  {o:os$}  {a:address$}  {power:9}  {done} done"
         );
     }
     text.push('\n');
+    for NodeReport {
+        name, step, phase, ..
+    } in &report.nodes
+    {
+        // Below the table, which has no room for it on 80 columns.
+        if let Some(step) = step {
+            let _ = writeln!(text, "{name}: {step} {phase}");
+        }
+    }
     if let Some(Holder {
         pid,
         command,
@@ -256,6 +262,9 @@ fn text(report: &Report) -> String {
             "last run: `wdev {}` at {:.0}: {}",
             last.command, last.started, last.outcome
         );
+        if last.command == "up" && last.outcome != "done" {
+            text.push_str("to go on: wdev up\n");
+        }
         if let Some(failure) = &last.failure {
             let _ = writeln!(text, "  {failure}");
             if let Some(log) = &failure.log {

@@ -47,6 +47,7 @@ pub struct Journal {
     path: PathBuf,
     length: u64,
     sum: String,
+    may_fail: bool,
 }
 
 /// What was read from a journal.
@@ -104,9 +105,16 @@ impl Journal {
                 path: path.to_owned(),
                 length,
                 sum,
+                may_fail: false,
             },
             recorded,
         ))
+    }
+
+    /// From here on, records that cannot be written are lost without a failure: for what removes things,
+    /// and must be able to when a full disk lets nothing be written.
+    pub fn may_fail(&mut self) {
+        self.may_fail = true;
     }
 
     /// Appends one event; returns once it is safe on disk.
@@ -118,6 +126,9 @@ impl Journal {
         if let Err(error) = self.store.append(line.as_bytes()) {
             // What was written of the line would be a torn line to the next reader anyway.
             let _ = self.store.cut(self.length);
+            if self.may_fail {
+                return Ok(());
+            }
             return Err(io_failure("write to the journal", &self.path, &error));
         }
         self.length += line.len() as u64;

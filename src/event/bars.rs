@@ -57,9 +57,8 @@ impl Bars {
 fn apply(bar: &ProgressBar, row: &Row, colored: bool, unicode: bool) {
     let template = match &row.bar {
         Some(of) => {
-            let digits = of.len.to_string().len();
             format!(
-                "{{prefix}}{{bar:{}}} {{pos:>{digits}}}/{{len}} {{msg}}",
+                "{{prefix}}{{bar:{}}} {{pos:>2}}/{{len:<2}} {{msg}}",
                 of.columns
             )
         }

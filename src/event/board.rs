@@ -284,8 +284,8 @@ fn lane_row(now: Option<Timestamp>, lane: &Lane, name_width: usize, width: usize
     };
     let after = format!("{elapsed:>7}");
     let (pos, len) = (lane.ended.min(lane.info.steps.len()), lane.info.steps.len());
-    let digits = len.to_string().len();
-    let right = format!("{pos:>digits$}/{len} {after}");
+    // Wide enough for any lane, so that the bars of all lanes begin in one column.
+    let right = format!("{pos:>2}/{len:<2} {after}");
     let left = format!(
         "{}  {} ",
         fit(lane.info.lane.as_str(), name_width),

@@ -195,14 +195,20 @@ fn destroy_is_confirmed() {
 #[test]
 fn on_a_terminal_destroy_asks() {
     use std::io::Write as _;
-    let Some(script) = crate::common::need("script") else {
+    let (Some(script), Some(timeout)) = (
+        crate::common::need("script"),
+        crate::common::need("timeout"),
+    ) else {
         return;
     };
     let env = Env::new();
     env.up(&["-q"]).exits(0);
-    for (answer, code) in [("n", 130), ("y", 0)] {
-        let mut command = env.program(&script);
+    // A key alone is no answer; only the whole line is.
+    for (answer, code) in [("n\n", 130), ("y\n", 0)] {
+        let mut command = env.program(&timeout);
         command
+            .arg("30")
+            .arg(&script)
             .args([
                 "-qefc",
                 &format!("'{}' destroy", env!("CARGO_BIN_EXE_wdev")),
@@ -222,10 +228,10 @@ fn on_a_terminal_destroy_asks() {
         let shown = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{shown}");
         assert!(
-            shown.contains("Remove sandbox `default` with 2 machines"),
+            shown.contains("sandbox `default`: 2 machines") && shown.contains("Remove all of it?"),
             "{shown}"
         );
-        assert_eq!(env.journal().exists(), answer == "n");
+        assert_eq!(env.journal().exists(), answer == "n\n");
     }
 }
 

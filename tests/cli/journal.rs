@@ -220,3 +220,34 @@ fn a_simulated_world_that_is_damaged_does_not_hinder_destroy() {
     env.run(&["destroy", "--yes"]).exits(0).says("winw1.json");
     assert!(!env.project.join(".wdev").exists());
 }
+
+/// Unmounts when the test ends, however it ends.
+#[cfg(target_os = "linux")]
+struct Mounted(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_does_not_hinder_destroy() {
+    use std::io::Write as _;
+    let env = Env::new();
+    let mut mount = std::process::Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", "size=200k", "none"])
+        .arg(&env.project);
+    if !mount.output().is_ok_and(|mounted| mounted.status.success()) {
+        return crate::common::allowed_skip("the right to mount a tmpfs, for a full disk");
+    }
+    let _mounted = Mounted(env.project.clone());
+    env.run(&["up", "--provider", "sim"]).exits(0);
+    let mut fill = std::fs::File::create(env.project.join("fill")).unwrap();
+    while fill.write_all(&[0; 512]).is_ok() {}
+    env.run(&["destroy", "--yes"]).exits(0);
+    assert!(!env.project.join(".wdev").exists());
+}

@@ -199,6 +199,15 @@ fn up_on_real_machines_ends_where_this_version_ends() {
     let host = Host::new();
     let script = "case $1 in --version) echo Vagrant 2.4.9 ;; *) echo broken >&2; exit 1 ;; esac";
     host.program("vagrant", script);
+    // A machine without an image could not be made.
+    host.run(&["up", "--provider", "docker"])
+        .exits(3)
+        .says("the docker machine `cp` needs an image")
+        .says("control_plane.box");
+    host.env.write(
+        "variables.yml",
+        "control_plane: {box: debian}\nworkers: [{name: w1, box: debian}]\n",
+    );
     host.run(&["up", "--provider", "docker", "--fail-fast"])
         .exits(6)
         .says("is not built yet in this version of wdev")
