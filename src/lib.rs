@@ -11,6 +11,7 @@ pub mod error;
 pub mod event;
 pub mod home;
 pub mod names;
+pub mod os;
 pub mod plan;
 pub mod process;
 pub mod provider;

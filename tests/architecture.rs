@@ -89,7 +89,9 @@ fn imports_run_downwards() {
         ("release", UPPER),
         (
             "render",
-            &["cli", "plan", "engine", "provider", "ui", "home"],
+            &[
+                "cli", "plan", "engine", "provider", "channel", "event", "ui", "home",
+            ],
         ),
     ] {
         for file in sources() {

@@ -19,17 +19,8 @@ use async_trait::async_trait;
 pub use self::effect::Effect;
 use crate::error::Result;
 use crate::event::Stream;
+pub use crate::os::Os;
 use crate::stop::Stop;
-
-/// The operating system of a node, as far as scripts care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Os {
-    /// Debian or Ubuntu; scripts are bash.
-    Linux,
-    /// Windows Server; scripts are Windows PowerShell 5.1.
-    Windows,
-}
 
 /// What a script is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

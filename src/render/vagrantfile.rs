@@ -7,9 +7,9 @@ use ipnet::Ipv4Net;
 use serde::Serialize;
 
 use super::engine::render;
-use crate::channel::Os;
 use crate::config::model::ProviderName;
 use crate::error::{Failure, Kind, Result};
+use crate::os::Os;
 
 /// The name of every machine's provisioner that runs a probe: the file behind it is written anew
 /// before each use.
