@@ -1,7 +1,5 @@
 //! `wdev destroy`
 
-use std::time::Duration;
-
 use clap::Args;
 use dialoguer::Confirm;
 
@@ -16,7 +14,6 @@ use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Outcome;
 use crate::home::{Index, SandboxFolder};
-use crate::plan::power;
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
 use crate::ui::{Ui, prompts_possible};
@@ -61,18 +58,11 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         if record.provider == ProviderName::Sim {
             forget_broken_world(record, &folder, ui)?;
         }
+        let at = (&folder, record);
+        let job = Job::power(globals, ui, at, &arguments.sim, Action::Destroy, "destroy");
         let (code, finished) = run::carry_out(Job {
-            globals,
-            ui,
-            folder: &folder,
-            record,
-            plan: power::plan(&record.sandbox, &record.nodes, Action::Destroy),
-            sim: &arguments.sim,
-            fail_fast: false,
-            reboot: Duration::from_mins(10),
             despite_journal: true,
-            prepare: &|| Ok(()),
-            next: run::again(globals, "destroy"),
+            ..job
         })?;
         if finished.outcome != Outcome::Done {
             return Ok(code);

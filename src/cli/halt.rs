@@ -1,14 +1,11 @@
 //! `wdev halt`
 
-use std::time::Duration;
-
 use clap::Args;
 
 use super::provider::SimArguments;
 use super::run::{self, Job};
 use super::{Globals, session};
 use crate::error::Result;
-use crate::plan::power;
 use crate::plan::steps::power::Action;
 use crate::ui::Ui;
 
@@ -26,18 +23,8 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     run::format(globals)?;
     let (folder, record) = session::recorded(globals)?;
     let _lock = folder.lock("halt")?;
-    let (code, _) = run::carry_out(Job {
-        globals,
-        ui,
-        folder: &folder,
-        record: &record,
-        plan: power::plan(&record.sandbox, &record.nodes, Action::Halt),
-        sim: &arguments.sim,
-        fail_fast: false,
-        reboot: Duration::from_mins(10),
-        despite_journal: false,
-        prepare: &|| Ok(()),
-        next: run::again(globals, "halt"),
-    })?;
+    let at = (&folder, &record);
+    let job = Job::power(globals, ui, at, &arguments.sim, Action::Halt, "halt");
+    let (code, _) = run::carry_out(job)?;
     Ok(code)
 }

@@ -20,7 +20,9 @@ use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::{NodeSummary, Outcome, Summary};
 use crate::home::SandboxFolder;
 use crate::names::{RunId, StepKey};
+use crate::plan::power;
 use crate::plan::record::Record;
+use crate::plan::steps::power::Action;
 use crate::ui::{self, Ui};
 
 /// What a command wants carried out. The sandbox's lock is held by the caller.
@@ -39,6 +41,33 @@ pub(super) struct Job<'a> {
     pub prepare: Prepare<'a>,
     /// The command with which the user goes on after a failure.
     pub next: String,
+}
+
+impl<'a> Job<'a> {
+    /// Halts or removes the machines of a record; `again` is the command that goes on after a failure.
+    pub fn power(
+        globals: &'a Globals,
+        ui: &'a Ui,
+        (folder, record): (&'a SandboxFolder, &'a Record),
+        sim: &'a SimArguments,
+        action: Action,
+        again: &str,
+    ) -> Self {
+        Self {
+            globals,
+            ui,
+            folder,
+            record,
+            plan: power::plan(&record.sandbox, &record.nodes, action),
+            sim,
+            fail_fast: false,
+            // No step of such a plan reboots anything.
+            reboot: Duration::ZERO,
+            despite_journal: false,
+            prepare: &|| Ok(()),
+            next: self::again(globals, again),
+        }
+    }
 }
 
 /// Carries it out and tells how it ended; returns the exit code and the end.

@@ -1,7 +1,5 @@
 //! `wdev up`
 
-use std::time::Duration;
-
 use clap::Args;
 
 use super::provider::{self, Choice, SimArguments};
@@ -181,19 +179,8 @@ fn recreate(
     if gone.nodes.is_empty() {
         return Ok(0);
     }
-    let plan = plan::power::plan(&record.sandbox, &gone.nodes, Action::Destroy);
-    let (code, _) = run::carry_out(Job {
-        globals,
-        ui,
-        folder,
-        record: &gone,
-        plan,
-        sim: &arguments.sim,
-        fail_fast: false,
-        reboot: Duration::from_mins(10),
-        despite_journal: false,
-        prepare: &|| Ok(()),
-        next: run::again(globals, "up --recreate"),
-    })?;
+    let (at, again) = ((folder, &gone), "up --recreate");
+    let job = Job::power(globals, ui, at, &arguments.sim, Action::Destroy, again);
+    let (code, _) = run::carry_out(job)?;
     Ok(code)
 }
