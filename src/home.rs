@@ -310,13 +310,7 @@ impl Index {
     /// # Errors
     /// `Host` when the index cannot be written.
     pub fn remove(&self, folder: &Path) -> Result<()> {
-        let file = self.file_of(folder);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(io_failure("remove", &file, &error))
-            }
-            _ => Ok(()),
-        }
+        remove_file(&self.file_of(folder))
     }
 
     /// All sandboxes, sorted by name and folder. What cannot be read is left out.
@@ -369,6 +363,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     file.persist(path).map_err(|error| failed(&error.error))?;
     sync_folder(folder);
     Ok(())
+}
+
+/// Removes a file; one that is gone already is fine.
+///
+/// # Errors
+/// `Host` when it cannot be removed.
+pub fn remove_file(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(io_failure("remove", path, &error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Makes the names in a folder safe on disk, where the system and the file system know how to.

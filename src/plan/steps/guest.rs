@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::channel::{Effect, Mode, Os, Script};
+use crate::channel::{Effect, Mode, Os, Report, Script};
 use crate::config::model::Timeouts;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step, fingerprint};
 use crate::error::{Failure, Kind, Result};
@@ -115,12 +115,7 @@ impl Step for GuestStep {
             .channel()
             .run(&self.script_for(Mode::Run), &cx.io)
             .await?;
-        Ok(Done {
-            facts: report.facts,
-            machine: None,
-            reboot_wanted: report.reboot_wanted,
-            proven: report.in_place && !report.reboot_wanted,
-        })
+        Ok(done(report))
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
@@ -137,6 +132,17 @@ impl Step for GuestStep {
                 .because(why),
             )),
         }
+    }
+}
+
+/// What a script that ran to its end achieved.
+#[must_use]
+pub fn done(report: Report) -> Done {
+    Done {
+        facts: report.facts,
+        machine: None,
+        reboot_wanted: report.reboot_wanted,
+        proven: report.in_place && !report.reboot_wanted,
     }
 }
 

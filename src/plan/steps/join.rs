@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::guest::GuestStep;
+use super::guest::{GuestStep, done};
 use crate::channel::{Mode, Secret};
 use crate::engine::step::{Context, Done, Limits, Probe, Step};
 use crate::error::{Failure, Kind, Result};
@@ -77,12 +77,7 @@ impl Step for Join {
         let mut script = self.script.script_for(Mode::Run);
         script.secrets = BTreeMap::from([(TOKEN.to_owned(), Secret::clone(&token))]);
         let report = cx.channel().run(&script, &cx.io).await?;
-        Ok(Done {
-            facts: report.facts,
-            machine: None,
-            reboot_wanted: report.reboot_wanted,
-            proven: report.in_place && !report.reboot_wanted,
-        })
+        Ok(done(report))
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {

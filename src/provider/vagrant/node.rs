@@ -1,6 +1,5 @@
 //! One machine: what is known of it, and how to reach it.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use super::state::power;
 use crate::channel::Io;
 use crate::channel::ssh::{self, Ssh};
 use crate::error::{Failure, Kind, Result, io_failure};
+use crate::home::{remove_file, write_whole};
 use crate::provider::{Machine, Power};
 
 /// How long a question about a machine may take.
@@ -87,8 +87,8 @@ impl Node {
 
     /// From here on, until the next proven boot, nothing about the machine's boot is known.
     pub(super) fn forget_boot(&self) -> Result<()> {
-        remove(&self.own("booted"))?;
-        remove(&self.own("ssh"))
+        remove_file(&self.own("booted"))?;
+        remove_file(&self.own("ssh"))
     }
 
     pub(super) fn remember_boot(&self, id: &str) -> Result<()> {
@@ -275,25 +275,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-pub(super) fn remove(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(io_failure("remove", path, &error))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Writes a file in one move, readable by the owner only.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let written = std::fs::create_dir_all(dir)
-        .and_then(|()| tempfile::NamedTempFile::new_in(dir))
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(path).map_err(|error| error.error)?;
-            Ok(())
-        });
-    written.map_err(|error| io_failure("write", path, &error))
+    std::fs::create_dir_all(dir).map_err(|error| io_failure("create the folder", dir, &error))?;
+    write_whole(path, text.as_bytes())
 }

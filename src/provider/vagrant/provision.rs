@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::call::Ended;
-use super::node::{Node, read, remove, write};
+use super::node::{Node, read, write};
 use super::records::Entry;
 use crate::channel::wrap::{End, Layout, Reader, Said, not_built, wrap_linux_in};
 use crate::channel::{Io, Line, Mode, Os, Report, Script, Secret};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
+use crate::home::remove_file;
 
 /// The name of the provisioner that runs probes.
 const PROBE: &str = "probe";
@@ -263,7 +264,7 @@ impl Unseen {
     }
 
     fn was_seen(&self) -> Result<()> {
-        self.path.as_ref().map_or(Ok(()), |path| remove(path))
+        self.path.as_ref().map_or(Ok(()), |path| remove_file(path))
     }
 }
 
