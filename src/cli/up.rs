@@ -63,7 +63,7 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         prefix: &network,
     };
     let plan = plan::up::plan(&target)?;
-    let nodes = plan::node::nodes(&target);
+    let nodes = plan::node::nodes(&target)?;
     let boot = config.timeouts.boot.as_secs();
     let subnet = config.network.nodes;
     let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);

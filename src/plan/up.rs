@@ -24,7 +24,7 @@ use crate::names::{LaneName, StepKey};
 /// # Errors
 /// When a script cannot be rendered or a hook cannot be read.
 pub fn plan(target: &Target) -> Result<Plan> {
-    let nodes = nodes(target);
+    let nodes = nodes(target)?;
     let mut lanes = vec![host(target)];
     for node in &nodes {
         let build = Build {

@@ -18,6 +18,8 @@ use crate::provider::Power;
 /// How long a machine that should answer may take to do so.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const NESTED: &str = "nested_virtualization";
+
 /// The first step of every node's lane.
 pub struct Machine {
     /// The node.
@@ -68,6 +70,9 @@ impl Step for Machine {
                 inputs.insert(name.to_owned(), value.clone());
             }
         }
+        if machine.nested_virtualization {
+            inputs.insert(NESTED.to_owned(), "true".to_owned());
+        }
         inputs
     }
 
@@ -81,7 +86,7 @@ impl Step for Machine {
     }
 
     fn on_change(&self, changed: &[String]) -> OnChange {
-        let size = |name: &String| name == "cpus" || name == "memory";
+        let size = |name: &String| ["cpus", "memory", NESTED].contains(&name.as_str());
         // A restart applies a size, and takes nothing away; another box or address makes another machine.
         if self.resizable && changed.iter().all(size) {
             OnChange::Alone
