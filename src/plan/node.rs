@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
+use super::{Target, Testbed};
 use crate::boxes::{self, Arch, Guest};
 use crate::channel::Os;
 use crate::config::model::{MachineSpec, ProviderName, Worker};
@@ -94,7 +94,7 @@ pub fn nodes(target: &Target) -> Result<Vec<Node>> {
         machine: machine(&control_plane.name, &control_plane.machine, Guest::Linux)?,
     }];
     for worker in &config.workers {
-        let (os, os_title) = worker_os(worker, target.provider);
+        let (os, os_title) = worker_os(worker, target);
         let guest = match os {
             Os::Linux => Guest::Linux,
             Os::Windows => Guest::Windows(&worker.windows),
@@ -116,10 +116,13 @@ pub fn nodes(target: &Target) -> Result<Vec<Node>> {
     Ok(nodes)
 }
 
-fn worker_os(worker: &Worker, provider: ProviderName) -> (Os, String) {
-    if provider == ProviderName::Docker {
-        (Os::Linux, "Linux".to_owned())
-    } else {
-        (Os::Windows, format!("Windows Server {}", worker.windows))
+fn worker_os(worker: &Worker, target: &Target) -> (Os, String) {
+    let docker = target.provider == ProviderName::Docker;
+    match target.testbed {
+        Testbed::LinuxWorkers => (Os::Linux, "Linux".to_owned()),
+        Testbed::None if docker => (Os::Linux, "Linux".to_owned()),
+        Testbed::None | Testbed::DoubledWindows => {
+            (Os::Windows, format!("Windows Server {}", worker.windows))
+        }
     }
 }
