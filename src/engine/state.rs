@@ -17,6 +17,8 @@ pub struct State {
     pub machines: BTreeMap<LaneName, String>,
     /// Reboots that were begun and not proven, by node.
     pub reboots: BTreeMap<LaneName, PendingReboot>,
+    /// The boots that were seen of each node's machine, the last one at the end.
+    pub boots: BTreeMap<LaneName, Vec<String>>,
     /// What was about to be created on the host and has not been removed: lane, kind, name.
     pub created: BTreeSet<(LaneName, String, String)>,
     /// The provider that the machines belong to.
@@ -174,7 +176,9 @@ impl State {
                 };
                 self.steps.insert(key, StepRecord::of(done));
             }
+            Body::BootSeen { lane, boot } => self.saw(lane, boot),
             Body::RebootStarted { lane, step, boot } => {
+                self.saw(lane, boot);
                 let step = StepKey::new(lane, step.as_str());
                 self.reboots.insert(
                     lane.clone(),
@@ -184,7 +188,8 @@ impl State {
                     },
                 );
             }
-            Body::RebootProven { lane, .. } => {
+            Body::RebootProven { lane, boot, .. } => {
+                self.saw(lane, boot);
                 self.reboots.remove(lane);
             }
             Body::MachineReplaced { lane, .. } => self.forget(lane),
@@ -254,10 +259,18 @@ impl State {
             .or_insert(StepRecord { status, done: None });
     }
 
+    /// The machine runs this boot now.
+    fn saw(&mut self, lane: &LaneName, boot: &str) {
+        let boots = self.boots.entry(lane.clone()).or_default();
+        boots.retain(|known| known != boot);
+        boots.push(boot.to_owned());
+    }
+
     /// Nothing that was done on a machine holds once the machine is gone.
     pub(crate) fn forget(&mut self, lane: &LaneName) {
         self.machines.remove(lane);
         self.reboots.remove(lane);
+        self.boots.remove(lane);
         self.steps.retain(|key, _| key.lane != *lane);
     }
 }
