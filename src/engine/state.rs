@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::error::Failure;
 use crate::event::{Body, Event, Outcome};
-use crate::names::{LaneName, RunId, StepKey};
+use crate::names::{LaneName, RunId, StepId, StepKey};
 
 /// The sum of a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -177,17 +177,7 @@ impl State {
                 self.steps.insert(key, StepRecord::of(done));
             }
             Body::BootSeen { lane, boot } => self.saw(lane, boot),
-            Body::RebootStarted { lane, step, boot } => {
-                self.saw(lane, boot);
-                let step = StepKey::new(lane, step.as_str());
-                self.reboots.insert(
-                    lane.clone(),
-                    PendingReboot {
-                        step,
-                        boot: boot.clone(),
-                    },
-                );
-            }
+            Body::RebootStarted { lane, step, boot } => self.reboots_from(lane, step, boot),
             Body::RebootProven { lane, boot, .. } => {
                 self.saw(lane, boot);
                 self.reboots.remove(lane);
@@ -257,6 +247,16 @@ impl State {
             .entry(StepKey::new(lane, step))
             .and_modify(|record| record.status = status.clone())
             .or_insert(StepRecord { status, done: None });
+    }
+
+    /// A reboot of the machine, which runs this boot, is about to begin.
+    fn reboots_from(&mut self, lane: &LaneName, step: &StepId, boot: &str) {
+        self.saw(lane, boot);
+        let pending = PendingReboot {
+            step: StepKey::new(lane, step.as_str()),
+            boot: boot.to_owned(),
+        };
+        self.reboots.insert(lane.clone(), pending);
     }
 
     /// The machine runs this boot now.
