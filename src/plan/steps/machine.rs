@@ -19,6 +19,8 @@ pub const PRIVATE_MAC: &str = "private_mac";
 /// How long a machine that should answer may take to do so.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const NESTED: &str = "nested_virtualization";
+
 /// The first step of every node's lane.
 pub struct Machine {
     /// The node.
@@ -69,6 +71,9 @@ impl Step for Machine {
                 inputs.insert(name.to_owned(), value.clone());
             }
         }
+        if machine.nested_virtualization {
+            inputs.insert(NESTED.to_owned(), "true".to_owned());
+        }
         inputs
     }
 
@@ -82,7 +87,7 @@ impl Step for Machine {
     }
 
     fn on_change(&self, changed: &[String]) -> OnChange {
-        let size = |name: &String| name == "cpus" || name == "memory";
+        let size = |name: &String| ["cpus", "memory", NESTED].contains(&name.as_str());
         // A restart applies a size, and takes nothing away; another box or address makes another machine.
         if self.resizable && changed.iter().all(size) {
             OnChange::Alone
