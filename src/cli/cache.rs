@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
+use indicatif::BinaryBytes;
 use serde_json::json;
 
 use super::run::block_on;
@@ -10,7 +11,6 @@ use super::{Format, Globals};
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::event::text::bytes;
 use crate::home;
 use crate::ledger::Ledger;
 use crate::provider::vagrant::hypervisor::libvirt::{self, Pruned};
@@ -61,8 +61,9 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     }
     let doing = if dry_run { "would remove" } else { "removed" };
     let mut text = String::new();
-    for Pruned { name, bytes: size } in &images {
-        let _ = writeln!(text, "{doing} libvirt's image {name} ({})", bytes(*size));
+    for Pruned { name, bytes } in &images {
+        let size = BinaryBytes(*bytes);
+        let _ = writeln!(text, "{doing} libvirt's image {name} ({size})");
     }
     ui.out(&text)?;
     Ok(0)
