@@ -193,7 +193,10 @@ fn a_clock_that_is_off_is_set_to_the_hosts_time_and_twice_is_as_good() {
     let (node, changes) = clock_node(572_250, Some(500_000));
     let call = |call: &str| node.call(&bash, &body, &changes, call).ok();
     let before = call("wdev_probe");
-    assert!(before.contains("not in place: the clock is 28.000 s off"), "{before}");
+    assert!(
+        before.contains("not in place: the clock is 28.000 s off"),
+        "{before}"
+    );
     assert!(before.contains("fact clock_ms=572250"), "{before}");
     assert!(before.contains("fact uptime_ms=100250"), "{before}");
     let said = call("wdev_run");

@@ -20,7 +20,7 @@ use super::super::MachineRef;
 use super::super::failure::Said;
 use super::super::lock::MachineLock;
 use super::{Hypervisor, Site};
-use crate::channel::Io;
+use crate::channel::{Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::error::{Failure, Kind, Result};
@@ -250,8 +250,14 @@ impl Hypervisor for Libvirt {
     ) -> Result<Option<String>> {
         let disks = self.virsh.disks(&machine.unique, io).await?;
         self.settle(&machine.unique, &disks, io).await?;
-        // Vagrant sets the address, also inside Windows.
-        Ok(None)
+        match machine.os {
+            // Vagrant sets the address.
+            Os::Linux => Ok(None),
+            Os::Windows => {
+                let network = &self.site.network;
+                self.virsh.mac(&machine.unique, network, io).await
+            }
+        }
     }
 
     async fn reclaim(

@@ -109,6 +109,12 @@ impl Virsh {
         Ok(xml.as_deref().map(networks_in).unwrap_or_default())
     }
 
+    /// The MAC address of a machine's adapter in a network.
+    pub async fn mac(&self, domain: &str, network: &str, io: &Io) -> Result<Option<String>> {
+        let xml = self.xml(&["dumpxml", domain], io).await?;
+        Ok(xml.as_deref().and_then(|xml| mac_in(xml, network)))
+    }
+
     /// All networks, running or not.
     pub async fn networks(&self, io: &Io) -> Result<Vec<Network>> {
         let mut networks = Vec::new();
@@ -187,6 +193,18 @@ fn networks_in(xml: &str) -> BTreeSet<String> {
     .unwrap_or_default()
 }
 
+fn mac_in(xml: &str, network: &str) -> Option<String> {
+    let child = |interface: Node, name: &str, attribute: &str| {
+        let node = interface.children().find(|node| node.has_tag_name(name))?;
+        node.attribute(attribute).map(str::to_owned)
+    };
+    parsed(xml, |root| {
+        all(root, "interface")
+            .find(|interface| child(*interface, "source", "network").as_deref() == Some(network))
+            .and_then(|interface| child(interface, "mac", "address"))
+    })?
+}
+
 fn network_in(name: &str, xml: &str) -> Network {
     let read = |root: Node| {
         let subnets = all(root, "ip").filter_map(|ip| {
@@ -258,7 +276,8 @@ mod tests {
         <disk type='file' device='cdrom'><target dev='sda'/></disk>
         <interface type='network'><mac address='52:54:00:00:00:01'/>
           <source network='vagrant-libvirt' portid='x' bridge='virbr1'/></interface>
-        <interface type='network'><source network='wdev-a'/></interface>
+        <interface type='network'><mac address='52:54:00:00:00:02'/>
+          <source network='wdev-a'/></interface>
         </devices></domain>";
 
     #[test]
@@ -271,6 +290,8 @@ mod tests {
             networks_in(DOMAIN),
             BTreeSet::from(["vagrant-libvirt".to_owned(), "wdev-a".to_owned()])
         );
+        let mac = mac_in(DOMAIN, "wdev-a");
+        assert_eq!(mac.as_deref(), Some("52:54:00:00:00:02"));
     }
 
     #[test]
