@@ -92,7 +92,9 @@ pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]
 fn word(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || r"-_./\:=+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
+    // Windows PowerShell takes `-a.b` for two words.
+    let split = text.starts_with('-') && text.contains(['.', ':']);
+    if !text.is_empty() && !split && text.chars().all(plain) {
         text.into_owned()
     } else {
         quoted(word)

@@ -7,6 +7,7 @@
 //! | line | does |
 //! | --- | --- |
 //! | `expect WORDS` | ends with 98 unless the arguments begin with these words |
+//! | `answer WORDS => TEXT` | prints the text and ends with 0 if the arguments begin with these words |
 //! | `print TEXT`, `error TEXT` | prints a line |
 //! | `bytes HEX` | prints these bytes |
 //! | `prompt TEXT`, `prompt-error TEXT` | prints without a line end |
@@ -76,6 +77,13 @@ fn main() {
                 if !args.join(" ").starts_with(rest) {
                     eprintln!("fake: expected `{rest}`, was given `{}`", args.join(" "));
                     exit(98);
+                }
+            }
+            "answer" => {
+                let (words, text) = rest.split_once(" => ").expect("an answer");
+                if args.join(" ").starts_with(words) {
+                    println!("{text}");
+                    exit(0);
                 }
             }
             "print" => println!("{rest}"),
