@@ -176,6 +176,7 @@ impl Provider for Vagrant {
     }
 
     async fn check(&self, io: &Io) -> Result<()> {
+        check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
         self.caller.ssh()?;
         self.hypervisor.check(version, io).await
