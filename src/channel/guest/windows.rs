@@ -1,6 +1,6 @@
 //! Windows: not talked to yet.
 
-use super::Guest;
+use super::{Errand, Guest};
 use crate::channel::Script;
 use crate::channel::wrap::not_built;
 use crate::error::{Failure, Kind, Result};
@@ -32,6 +32,14 @@ impl Guest for Windows {
 
     fn boot_identity(&self) -> Result<String> {
         Err(later())
+    }
+
+    fn errand(&self, _errand: Errand<'_>) -> Result<String> {
+        Err(later())
+    }
+
+    fn landing(&self, nonce: &str) -> String {
+        format!("C:/Windows/Temp/wdev-{nonce}")
     }
 }
 

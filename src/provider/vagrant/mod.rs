@@ -6,16 +6,21 @@
 mod call;
 mod channel;
 mod check;
+mod direct;
 pub mod docker;
 mod environment;
 pub mod failure;
 mod lifecycle;
+mod listen;
 mod lock;
 mod node;
 mod orphan;
 mod provision;
+mod reach;
 pub mod records;
 pub mod state;
+mod through;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -145,7 +150,11 @@ impl Provider for Vagrant {
 
     async fn check(&self, io: &Io) -> Result<()> {
         check::version(&self.caller, io).await?;
-        self.caller.ssh()?;
+        if let Err(failure) = self.caller.ssh() {
+            io.note(format!(
+                "{failure}: going through Vagrant, which takes longer"
+            ));
+        }
         if self.provider == "docker" {
             docker::Docker::new(self.caller.clock)
                 .check(check::LIMIT, io)
