@@ -13,7 +13,7 @@ use super::provision::provision;
 use super::{through, transfer};
 use crate::channel::wrap::not_built;
 use crate::channel::{Channel, Io, Line, Report, Script};
-use crate::error::{Failure, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::event::Stream;
 use crate::names::LaneName;
 
@@ -95,39 +95,5 @@ impl Channel for VagrantChannel {
 
     async fn boot_identity(&self, patience: Duration, io: &Io) -> Result<String> {
         self.node()?.boot_identity(patience, io).await
-    }
-}
-
-impl Node {
-    /// What changes with every boot of the machine.
-    pub(super) async fn boot_identity(&self, patience: Duration, io: &Io) -> Result<String> {
-        if let Some(started) = self.container_started(patience, io).await {
-            return started;
-        }
-        let line = self.guest().boot_identity()?;
-        let mut first = None;
-        let mut take = |stream: Stream, text: &str| {
-            if stream == Stream::Stdout && first.is_none() {
-                first = Some(text.trim().to_owned()).filter(|line| !line.is_empty());
-            }
-        };
-        let asking = async {
-            if self.has_client() {
-                self.command(Order::new(&line), io, &mut take).await
-            } else {
-                let identity = through::boot_identity(self, io).await?;
-                take(Stream::Stdout, &identity);
-                Ok(0)
-            }
-        };
-        let code = self.caller.clock.timeout(patience, asking).await;
-        match (code, first) {
-            (Some(Ok(0)), Some(identity)) => Ok(identity),
-            (Some(Err(failure)), _) => Err(failure),
-            _ => Err(Box::new(Failure::new(
-                Kind::Provider,
-                format!("`{}` does not tell its boot identity", self.name()),
-            ))),
-        }
     }
 }
