@@ -18,7 +18,7 @@ use real::{count, docker, wanted};
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
-const BUILT: [&str; 5] = ["machine", "facts", "hosts", "kernel", "swap"];
+const BUILT: [&str; 6] = ["machine", "clock", "facts", "hosts", "kernel", "swap"];
 const FIRST_HOOK: &str = "hook-prepare-1";
 const SECOND_HOOK: &str = "hook-prepare-2";
 
