@@ -5,8 +5,10 @@
 //! script ends with a one-time marker that only a script run to its end can print.
 
 pub mod effect;
+pub mod powershell;
 pub mod ssh;
 pub mod wrap;
+pub mod wrap_windows;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -39,6 +39,17 @@ pub fn allowed_skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: needs {what}", test_name());
 }
 
+/// PowerShell: the program in the folder `WDEV_TEST_PWSH`, or `pwsh` on `PATH`. Nothing when there is none,
+/// which has been said then: no test machine is promised to have it.
+pub fn pwsh() -> Option<PathBuf> {
+    let given = std::env::var_os("WDEV_TEST_PWSH").map(|folder| PathBuf::from(folder).join("pwsh"));
+    let found = given.or_else(|| which::which("pwsh").ok());
+    if found.is_none() {
+        allowed_skip("PowerShell: the program `pwsh`, or its folder in WDEV_TEST_PWSH");
+    }
+    found
+}
+
 fn test_name() -> String {
     let thread = std::thread::current();
     thread.name().unwrap_or("a test").to_owned()
