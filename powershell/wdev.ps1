@@ -84,6 +84,11 @@ function Protect-WdevFolder {
     $folder = Resolve-WdevPath -Path $Path
     if (-not [System.IO.Directory]::Exists($folder)) {
         [void][System.IO.Directory]::CreateDirectory($folder)
-        Set-WdevOwnersOnly -Path $Path -Inherit '(OI)(CI)'
+        try {
+            Set-WdevOwnersOnly -Path $Path -Inherit '(OI)(CI)'
+        } catch {
+            [System.IO.Directory]::Delete($folder)
+            throw
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! script ends with a one-time marker that only a script run to its end can print.
 
 pub mod effect;
+pub mod guest;
 pub mod powershell;
 pub mod ssh;
 pub mod wrap;
