@@ -527,13 +527,13 @@ fn a_file_arrives_and_comes_back_byte_for_byte_or_not_at_all() {
     let bytes = bytes();
     let to = node.path("a new folder/it's [x] é.bin");
     for _ in 0..2 {
-        let text = powershell::upload(&to, &sha256(&bytes)).unwrap();
+        let text = powershell::receive(&to, &sha256(&bytes)).unwrap();
         let output = node.line(&text, &bytes);
         assert!(output.status.success(), "{output:?}");
         assert!(std::fs::read(&to).unwrap() == bytes);
     }
     let cut = node.line(
-        &powershell::upload(&to, &sha256(&bytes)).unwrap(),
+        &powershell::receive(&to, &sha256(&bytes)).unwrap(),
         &bytes[1..],
     );
     assert_eq!(cut.status.code(), Some(1));
@@ -542,18 +542,43 @@ fn a_file_arrives_and_comes_back_byte_for_byte_or_not_at_all() {
     let folder = Path::new(&to).parent().unwrap();
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 
-    let output = node.line(&powershell::download(&to, "n1").unwrap(), b"");
+    let output = node.line(&powershell::send(&to).unwrap(), b"");
     assert!(output.status.success() && output.stdout == bytes);
-    let mut ending = Ending::new("n1");
-    for line in String::from_utf8_lossy(&output.stderr).lines() {
-        assert_eq!(ending.line(line), None);
-    }
-    assert_eq!(ending.sha256(), Some(sha256(&bytes)));
-    let none = node.line(
-        &powershell::download(&node.path("none"), "n1").unwrap(),
-        b"",
-    );
+    let about = format!("{} {}\n", bytes.len(), sha256(&bytes));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), about);
+    let none = node.line(&powershell::send(&node.path("none")).unwrap(), b"");
     assert_eq!(none.status.code(), Some(1));
+}
+
+#[test]
+fn a_script_that_is_sent_runs_when_it_is_whole_and_leaves_no_file() {
+    let Some(node) = Node::new() else { return };
+    let root = node.path("it's wdev");
+    let it = script(
+        Mode::Run,
+        &body("Write-WdevLog -Text 'ran'; Write-Error -Message 'why'"),
+    );
+    let text = wrap_windows_in(&it, "n1", &node.layout()).unwrap();
+    let run = powershell::run(&root, text.len() as u64).unwrap();
+    let cut = node.line(&run, &text.as_bytes()[1..]);
+    assert_eq!(cut.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("whole"));
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+    let output = node.line(&run, text.as_bytes());
+    let (end, shown) = read(&output, "n1", Mode::Run);
+    assert!(
+        matches!(&end, Some((End::Failed(1, why), _)) if why.contains("why")),
+        "{end:?} {output:?}"
+    );
+    assert_eq!(shown, "ran");
+    let left = std::fs::read_dir(&root).unwrap().flatten();
+    let sent: Vec<_> = left.filter(|e| e.path().extension().is_some()).collect();
+    assert!(sent.is_empty(), "{sent:?}");
+    let asked = std::fs::read_to_string(node.path("bin/icacls.exe.asked")).unwrap();
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    assert!(
+        asked.contains("/inheritance:r /grant:r *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F /q")
+    );
 }
 
 #[test]

@@ -14,8 +14,9 @@ use crate::error::{Failure, Kind, Result};
 use crate::render::quote::POWERSHELL;
 
 const EXEC: &str = include_str!("../../templates/windows/exec.ps1.in");
-const UPLOAD: &str = include_str!("../../templates/windows/upload.ps1.in");
-const DOWNLOAD: &str = include_str!("../../templates/windows/download.ps1.in");
+const RUN: &str = include_str!("../../templates/windows/run.ps1.in");
+const RECEIVE: &str = include_str!("../../templates/windows/receive.ps1.in");
+const SEND: &str = include_str!("../../templates/windows/send.ps1.in");
 /// Prints what changes with every boot of the node.
 pub const BOOT_IDENTITY: &str = include_str!("../../templates/windows/boot-identity.ps1");
 
@@ -95,41 +96,46 @@ pub fn exec(argv: &[String], nonce: &str) -> Result<String> {
     ))
 }
 
+/// The text that takes a script of `size` bytes from standard input into a file of its own in the folder
+/// `root`, and runs it when all of it has come.
+///
+/// # Errors
+/// `Configuration` when the path holds a NUL character.
+pub fn run(root: &str, size: u64) -> Result<String> {
+    let values = [
+        ("root", POWERSHELL.quote(root)?),
+        ("size", size.to_string()),
+    ];
+    Ok(fill(RUN, &values))
+}
+
 /// The text that puts standard input, bytes as they come, in the place of the file `to` in one move once
 /// its SHA-256 is `hash` (hexadecimal). A cut connection leaves a file `….wdev-NUMBER` and nothing else.
 ///
 /// # Errors
 /// `Configuration` when the path holds a NUL character.
-pub fn upload(to: &str, hash: &str) -> Result<String> {
-    Ok(fill(
-        UPLOAD,
-        &[
-            ("to", POWERSHELL.quote(to)?),
-            ("hash", POWERSHELL.quote(hash)?),
-        ],
-    ))
+pub fn receive(to: &str, hash: &str) -> Result<String> {
+    let values = [
+        ("to", POWERSHELL.quote(to)?),
+        ("hash", POWERSHELL.quote(hash)?),
+    ];
+    Ok(fill(RECEIVE, &values))
 }
 
-/// The text that puts the bytes of the file `from` on standard output, and its SHA-256 on standard error,
-/// where [`Ending`] takes it out.
+/// The text that puts the size of the file `from` and its SHA-256, hexadecimal in lower case, on standard
+/// error, then its bytes on standard output.
 ///
 /// # Errors
 /// `Configuration` when the path holds a NUL character.
-pub fn download(from: &str, nonce: &str) -> Result<String> {
-    Ok(fill(
-        DOWNLOAD,
-        &[
-            ("from", POWERSHELL.quote(from)?),
-            ("nonce", POWERSHELL.quote(nonce)?),
-        ],
-    ))
+pub fn send(from: &str) -> Result<String> {
+    Ok(fill(SEND, &[("from", POWERSHELL.quote(from)?)]))
 }
 
-/// What such a text tells at its end, on standard error.
+/// What the text of [`exec`] tells at its end, on standard error.
 #[derive(Debug, Clone)]
 pub struct Ending {
     tag: String,
-    told: Option<(String, String)>,
+    code: Option<i32>,
 }
 
 impl Ending {
@@ -137,8 +143,8 @@ impl Ending {
     #[must_use]
     pub fn new(nonce: &str) -> Self {
         Self {
-            tag: format!("::wdev {nonce} "),
-            told: None,
+            tag: format!("::wdev {nonce} exit "),
+            code: None,
         }
     }
 
@@ -147,27 +153,14 @@ impl Ending {
         let Some((before, record)) = line.split_once(&self.tag) else {
             return Some(line);
         };
-        if let Some((kind, value)) = record.trim_end().split_once(' ') {
-            self.told = Some((kind.to_owned(), value.to_owned()));
-        }
+        self.code = record.trim().parse().ok();
         (!before.is_empty()).then_some(before)
     }
 
     /// The exit code of the program; nothing when its end was not seen.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
-        self.value("exit")?.parse().ok()
-    }
-
-    /// The SHA-256 of the file, hexadecimal in lower case; nothing when its end was not seen.
-    #[must_use]
-    pub fn sha256(&self) -> Option<String> {
-        self.value("sha256").map(str::to_ascii_lowercase)
-    }
-
-    fn value(&self, kind: &str) -> Option<&str> {
-        let (told, value) = self.told.as_ref()?;
-        (told == kind).then_some(value.as_str())
+        self.code
     }
 }
 
@@ -181,8 +174,9 @@ mod tests {
         let hash = "0".repeat(64);
         for text in [
             BOOT_IDENTITY.to_owned(),
-            upload(&long, &hash).unwrap(),
-            download(&long, &hash).unwrap(),
+            run(&long, u64::MAX).unwrap(),
+            receive(&long, &hash).unwrap(),
+            send(&long).unwrap(),
             exec(&["$(x) \"&% é'".to_owned(), long.clone()], &hash).unwrap(),
         ] {
             let line = line(&text).unwrap();
@@ -215,8 +209,5 @@ mod tests {
             Some("no end")
         );
         assert_eq!(ending.exit_code(), Some(-1_073_741_515));
-        assert_eq!(ending.sha256(), None);
-        assert_eq!(ending.line("::wdev n1 sha256 AB"), None);
-        assert_eq!(ending.sha256().as_deref(), Some("ab"));
     }
 }

@@ -40,13 +40,16 @@ const TEMPLATE: &str = include_str!("../../templates/windows/wrapper.ps1.in");
 /// The functions that every script may use.
 pub(super) const LIBRARY: &str = include_str!("../../powershell/wdev.ps1");
 
+/// The folder of a Windows node in which everything of wdev lies.
+pub const ROOT: &str = r"C:\ProgramData\wdev";
+
 /// Where the wrapper keeps its things on a Windows node, and how long it waits.
 #[must_use]
 pub fn layout() -> Layout {
     Layout {
-        lock: r"C:\ProgramData\wdev\lock".to_owned(),
-        state: r"C:\ProgramData\wdev\steps".to_owned(),
-        work: r"C:\ProgramData\wdev\run".to_owned(),
+        lock: format!(r"{ROOT}\lock"),
+        state: format!(r"{ROOT}\steps"),
+        work: format!(r"{ROOT}\run"),
         ..Layout::default()
     }
 }

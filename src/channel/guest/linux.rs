@@ -45,7 +45,7 @@ impl Guest for Linux {
         Ok(as_root(RUN, &[&Layout::default().work, &size.to_string()]))
     }
 
-    fn exec(&self, argv: &[String]) -> Result<String> {
+    fn exec(&self, argv: &[String], _nonce: &str) -> Result<String> {
         Ok(argv.iter().map(quote).collect::<Vec<_>>().join(" "))
     }
 
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn words_survive_the_other_sides_shell() {
         let argv = ["echo", "a b", "$(id)'\"", ""].map(str::to_owned);
-        let line = Linux.exec(&argv).unwrap();
+        let line = Linux.exec(&argv, "n").unwrap();
         assert_eq!(shlex::split(&line).unwrap(), argv);
         let line = Linux.receive("/opt/it's", "00").unwrap();
         let words = shlex::split(&line).unwrap();
