@@ -50,6 +50,13 @@ pub fn pwsh() -> Option<PathBuf> {
     found
 }
 
+/// A file of the folder with extra material, `WDEV_SHARED`; nothing where it is not there.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let folder = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
+    Some(folder.join(path)).filter(|path| path.exists())
+}
+
 fn test_name() -> String {
     let thread = std::thread::current();
     thread.name().unwrap_or("a test").to_owned()
