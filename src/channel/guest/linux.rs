@@ -1,6 +1,6 @@
 //! Linux: a POSIX shell, `sudo` without a password, coreutils.
 
-use super::Guest;
+use super::{Errand, Guest};
 use crate::channel::Script;
 use crate::channel::wrap::{Layout, wrap_linux_in};
 use crate::error::Result;
@@ -59,6 +59,40 @@ impl Guest for Linux {
 
     fn boot_identity(&self) -> Result<String> {
         Ok("cat /proc/sys/kernel/random/boot_id".to_owned())
+    }
+
+    fn errand(&self, errand: Errand<'_>) -> Result<String> {
+        let body = match errand {
+            Errand::Exec(argv) => {
+                let line = self.exec(argv)?;
+                format!(
+                    "local code=0\n\
+                     sudo -n -H -u \"${{SUDO_USER:-root}}\" -- sh -c {} || code=$?\n\
+                     wdev_fact code \"$code\"",
+                    quote(format!("cd; {line}"))
+                )
+            }
+            Errand::Place { landed, to, hash } => {
+                let words = ["sh", "-c", RECEIVE, "sh", to, hash].map(quote).join(" ");
+                let landed = quote(landed);
+                format!(
+                    "local code=0\n{words} <{landed} || code=$?\nrm -f -- {landed}\nreturn \"$code\""
+                )
+            }
+            Errand::Fetch(from) => {
+                format!("wdev_fact content \"$(base64 -w 0 -- {})\"", quote(from))
+            }
+            Errand::BootIdentity => {
+                format!("wdev_fact identity \"$({})\"", self.boot_identity()?)
+            }
+        };
+        Ok(format!(
+            "wdev_run() {{ :; }}\nwdev_probe() {{\n{body}\n}}\n"
+        ))
+    }
+
+    fn landing(&self, nonce: &str) -> String {
+        format!("/tmp/wdev-{nonce}")
     }
 }
 

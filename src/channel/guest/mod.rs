@@ -43,6 +43,32 @@ pub trait Guest: Send + Sync + std::fmt::Debug {
 
     /// Prints, as the first line of standard output, what changes with every boot and with nothing else.
     fn boot_identity(&self) -> Result<String>;
+
+    /// The text of a script that does an errand in its probe, for [`Guest::wrap`].
+    fn errand(&self, errand: Errand<'_>) -> Result<String>;
+
+    /// A path for an uploaded file that is not in its place yet, where whoever logs in may write.
+    fn landing(&self, nonce: &str) -> String;
+}
+
+/// What is done by a script where there is no SSH client.
+#[derive(Debug, Clone, Copy)]
+pub enum Errand<'a> {
+    /// Runs a command as the user that logs in; reports its exit code as the fact `code`.
+    Exec(&'a [String]),
+    /// Puts an uploaded file into its place as [`Guest::receive`] does; fails where it is not whole.
+    Place {
+        /// Where it is.
+        landed: &'a str,
+        /// Where it belongs.
+        to: &'a str,
+        /// Its SHA-256.
+        hash: &'a str,
+    },
+    /// Reports the content of a small file in Base64 as the fact `content`.
+    Fetch(&'a str),
+    /// Reports the fact `identity`; see [`Guest::boot_identity`].
+    BootIdentity,
 }
 
 /// How nodes with this operating system are talked to.

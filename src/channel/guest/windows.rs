@@ -1,6 +1,6 @@
 //! Windows Server: PowerShell by encoded commands, whatever the default shell of sshd.
 
-use super::Guest;
+use super::{Errand, Guest};
 use crate::channel::Script;
 use crate::channel::powershell::{self, BOOT_IDENTITY};
 use crate::channel::wrap::Layout;
@@ -42,6 +42,14 @@ impl Guest for Windows {
 
     fn boot_identity(&self) -> Result<String> {
         line(BOOT_IDENTITY)
+    }
+
+    fn errand(&self, _errand: Errand<'_>) -> Result<String> {
+        Err(later())
+    }
+
+    fn landing(&self, nonce: &str) -> String {
+        format!("C:/Windows/Temp/wdev-{nonce}")
     }
 }
 
