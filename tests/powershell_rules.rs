@@ -103,7 +103,7 @@ fn scripts_for_windows_nodes_keep_the_rules() {
         ("run", powershell::run(r"C:\a b", 7).unwrap()),
         ("receive", powershell::receive(r"C:\it's", "00").unwrap()),
         ("send", powershell::send(r"C:\it's").unwrap()),
-        ("boot-identity", powershell::BOOT_IDENTITY.to_owned()),
+        ("boot-identity", powershell::boot_identity()),
     ] {
         texts.push((format!("{name}.ps1"), text));
     }

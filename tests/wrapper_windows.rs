@@ -587,7 +587,7 @@ fn the_boot_identity_is_when_the_first_process_began() {
     let double = "function Get-CimInstance { param($ClassName, $Filter)\n\
         if ($ClassName -ne 'Win32_Process' -or $Filter -ne \"Name = 'wininit.exe'\") { throw 'no' }\n\
         [pscustomobject]@{ ProcessId = 620; CreationDate = [datetimeoffset]::new(2026, 3, 1, 10, 0, 1, 5, [timespan]::FromHours(2)) } }\n";
-    let output = node.line(&format!("{double}{}", powershell::BOOT_IDENTITY), b"");
+    let output = node.line(&format!("{double}{}", powershell::boot_identity()), b"");
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "20260301080001.005000-620\n"

@@ -17,8 +17,11 @@ const EXEC: &str = include_str!("../../templates/windows/exec.ps1.in");
 const RUN: &str = include_str!("../../templates/windows/run.ps1.in");
 const RECEIVE: &str = include_str!("../../templates/windows/receive.ps1.in");
 const SEND: &str = include_str!("../../templates/windows/send.ps1.in");
-/// Prints what changes with every boot of the node.
-pub const BOOT_IDENTITY: &str = include_str!("../../templates/windows/boot-identity.ps1");
+const BOOT: &str = include_str!("../../templates/windows/boot-identity.ps1.in");
+/// The function `Invoke-WdevProgram`.
+pub(super) const PROGRAM: &str = include_str!("../../powershell/program.ps1");
+/// The function `Get-WdevBootIdentity`.
+pub(super) const BOOT_IDENTITY: &str = include_str!("../../powershell/boot-identity.ps1");
 
 /// The longest line that `cmd` takes, in UTF-16 units:
 /// <https://learn.microsoft.com/troubleshoot/windows-client/shell-experience/command-line-string-limitation>.
@@ -85,15 +88,29 @@ pub fn exec(argv: &[String], nonce: &str) -> Result<String> {
             Failure::new(Kind::Arguments, "there is no command to run").permanent(),
         ));
     }
-    let words = argv.iter().map(|word| POWERSHELL.quote(word));
-    let words = words.collect::<Result<Vec<_>>>()?.join(", ");
     Ok(fill(
         EXEC,
         &[
-            ("argv", format!("@({words})")),
+            ("program", PROGRAM.to_owned()),
+            ("argv", list(argv)?),
             ("nonce", POWERSHELL.quote(nonce)?),
         ],
     ))
+}
+
+/// The words as a list of PowerShell.
+pub(super) fn list(words: &[String]) -> Result<String> {
+    let words = words.iter().map(|word| POWERSHELL.quote(word));
+    Ok(format!(
+        "@({})",
+        words.collect::<Result<Vec<_>>>()?.join(", ")
+    ))
+}
+
+/// The text that prints what changes with every boot of the node.
+#[must_use]
+pub fn boot_identity() -> String {
+    fill(BOOT, &[("function", BOOT_IDENTITY.to_owned())])
 }
 
 /// The text that takes a script of `size` bytes from standard input into a file of its own in the folder
@@ -173,7 +190,7 @@ mod tests {
         let long = "a".repeat(200);
         let hash = "0".repeat(64);
         for text in [
-            BOOT_IDENTITY.to_owned(),
+            boot_identity(),
             run(&long, u64::MAX).unwrap(),
             receive(&long, &hash).unwrap(),
             send(&long).unwrap(),

@@ -64,7 +64,7 @@ impl Guest for Linux {
     fn errand(&self, errand: Errand<'_>) -> Result<String> {
         let body = match errand {
             Errand::Exec(argv) => {
-                let line = self.exec(argv)?;
+                let line = self.exec(argv, "")?;
                 format!(
                     "local code=0\n\
                      sudo -n -H -u \"${{SUDO_USER:-root}}\" -- sh -c {} || code=$?\n\

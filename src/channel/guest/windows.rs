@@ -2,10 +2,13 @@
 
 use super::{Errand, Guest};
 use crate::channel::Script;
-use crate::channel::powershell::{self, BOOT_IDENTITY};
+use crate::channel::powershell;
 use crate::channel::wrap::Layout;
 use crate::channel::wrap_windows::{ROOT, layout, wrap_windows_in};
 use crate::error::{Failure, Kind, Result};
+use crate::render::quote::POWERSHELL;
+
+const ERRANDS: &str = include_str!("../../../powershell/errands.ps1");
 
 /// A machine with Windows Server.
 #[derive(Debug)]
@@ -41,14 +44,34 @@ impl Guest for Windows {
     }
 
     fn boot_identity(&self) -> Result<String> {
-        line(BOOT_IDENTITY)
+        line(&powershell::boot_identity())
     }
 
-    fn errand(&self, _errand: Errand<'_>) -> Result<String> {
-        Err(later())
+    fn errand(&self, errand: Errand<'_>) -> Result<String> {
+        let quote = |text: &str| POWERSHELL.quote(text);
+        let (function, data) = match errand {
+            Errand::Exec(argv) => ("Exec", format!("words = {}", powershell::list(argv)?)),
+            Errand::Place { landed, to, hash } => (
+                "Place",
+                format!(
+                    "landed = {}; to = {}; hash = {}",
+                    quote(landed)?,
+                    quote(to)?,
+                    quote(hash)?
+                ),
+            ),
+            Errand::Fetch(from) => ("Fetch", format!("from = {}", quote(from)?)),
+            Errand::BootIdentity => ("BootIdentity", String::new()),
+        };
+        Ok(format!(
+            "$WdevData = @{{ {data} }}\n$WdevErrand = 'Invoke-Wdev{function}'\n{}\n{}\n{ERRANDS}",
+            powershell::PROGRAM,
+            powershell::BOOT_IDENTITY
+        ))
     }
 
     fn landing(&self, nonce: &str) -> String {
+        // Users may write there, and only administrators read what others have written.
         format!("C:/Windows/Temp/wdev-{nonce}")
     }
 }
