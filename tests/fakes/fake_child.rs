@@ -17,6 +17,7 @@
 //! | `ignore-sigint` | survives SIGINT from here on |
 //! | `mkfile PATH TEXT` | writes a file |
 //! | `wait PATH` | waits until a file is there |
+//! | `bash PATH` | runs a bash script with our own streams and ends as it does |
 //! | `run PATH` | runs a bash script and passes its lines on as Vagrant would for the machine `cp` |
 //! | `sleep-forever` | never ends |
 //! | `exit N` | ends |
@@ -99,6 +100,10 @@ fn main() {
                 while !Path::new(rest).exists() {
                     std::thread::sleep(Duration::from_millis(5));
                 }
+            }
+            "bash" => {
+                let ended = Command::new("bash").arg(rest).status().expect("bash");
+                exit(ended.code().unwrap_or(1));
             }
             "run" => provision(Path::new(rest)),
             "sleep-forever" => sleep_forever(),
