@@ -13,7 +13,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use sha2::{Digest as _, Sha256};
 use wdev::channel::powershell::{self, Ending};
 use wdev::channel::wrap::{End, Layout, Reader, Said};
 use wdev::channel::wrap_windows::{layout, wrap_windows_in};
@@ -511,29 +510,19 @@ fn bytes() -> Vec<u8> {
         .collect()
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-}
-
 #[test]
 fn a_file_arrives_and_comes_back_byte_for_byte_or_not_at_all() {
     let Some(node) = Node::new() else { return };
     let bytes = bytes();
     let to = node.path("a new folder/it's [x] é.bin");
     for _ in 0..2 {
-        let text = powershell::receive(&to, &sha256(&bytes)).unwrap();
+        let text = powershell::receive(&to, &common::sha256(&bytes)).unwrap();
         let output = node.line(&text, &bytes);
         assert!(output.status.success(), "{output:?}");
         assert!(std::fs::read(&to).unwrap() == bytes);
     }
     let cut = node.line(
-        &powershell::receive(&to, &sha256(&bytes)).unwrap(),
+        &powershell::receive(&to, &common::sha256(&bytes)).unwrap(),
         &bytes[1..],
     );
     assert_eq!(cut.status.code(), Some(1));
@@ -544,7 +533,7 @@ fn a_file_arrives_and_comes_back_byte_for_byte_or_not_at_all() {
 
     let output = node.line(&powershell::send(&to).unwrap(), b"");
     assert!(output.status.success() && output.stdout == bytes);
-    let about = format!("{} {}\n", bytes.len(), sha256(&bytes));
+    let about = format!("{} {}\n", bytes.len(), common::sha256(&bytes));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), about);
     let none = node.line(&powershell::send(&node.path("none")).unwrap(), b"");
     assert_eq!(none.status.code(), Some(1));

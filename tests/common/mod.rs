@@ -57,6 +57,17 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     Some(folder.join(path)).filter(|path| path.exists())
 }
 
+/// The SHA-256 of the bytes, hexadecimal in lower case.
+pub fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    use std::fmt::Write as _;
+    let digest = sha2::Sha256::digest(bytes);
+    digest.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
 fn test_name() -> String {
     let thread = std::thread::current();
     thread.name().unwrap_or("a test").to_owned()
