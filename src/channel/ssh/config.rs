@@ -7,10 +7,19 @@ use std::path::Path;
 const ALIVE: u32 = 5;
 
 /// The file's text. `alias` is the name under which the host's keys are kept in `keys`, whatever its
-/// address; `asked` describes `host` in OpenSSH's own format and without checking its key.
+/// address; `identity` is a private key of ours that is tried before those that `asked` names; `asked` describes `host` in OpenSSH's own format and without checking its key.
 #[must_use]
-pub fn config(host: &str, alias: &str, keys: &Path, asked: &str) -> String {
+pub fn config(
+    host: &str,
+    alias: &str,
+    keys: &Path,
+    identity: Option<&Path>,
+    asked: &str,
+) -> String {
     let keys = path(keys);
+    let identity = identity.map_or_else(String::new, |identity| {
+        format!("  IdentityFile {}\n  IdentitiesOnly yes\n", path(identity))
+    });
     format!(
         "# Made by wdev, anew with every boot of the machine. By hand: ssh -F THIS_FILE {host}\n\
          Host {host}\n  \
@@ -19,7 +28,7 @@ pub fn config(host: &str, alias: &str, keys: &Path, asked: &str) -> String {
            CheckHostIP no\n  \
            LogLevel ERROR\n  \
            ServerAliveInterval {ALIVE}\n  \
-           ServerAliveCountMax 3\n\n\
+           ServerAliveCountMax 3\n{identity}\n\
          {asked}\n"
     )
 }
@@ -45,8 +54,15 @@ mod tests {
     #[test]
     fn what_we_say_comes_first() {
         let asked = "Host cp\n  Port 2222\n  UserKnownHostsFile /dev/null\n";
-        let text = config("cp", "wdev-1-cp", Path::new("/a b/100%/é"), asked);
+        let text = config(
+            "cp",
+            "wdev-1-cp",
+            Path::new("/a b/100%/é"),
+            Some(Path::new("/our key")),
+            asked,
+        );
         let ours = text.find("UserKnownHostsFile \"/a b/100%%/é\"\n").unwrap();
         assert!(ours < text.find("/dev/null").unwrap(), "{text}");
+        assert!(text.contains("  IdentityFile \"/our key\"\n"), "{text}");
     }
 }

@@ -73,6 +73,7 @@ impl Node {
                 continue;
             }
             let machine = self.started(machine, io).await?;
+            self.first_contact(&held, io).await?;
             self.answer(&held, self.boot, io).await?;
             self.remember_boot(machine.id.as_deref().unwrap_or_default())?;
             return Ok(machine);
@@ -181,6 +182,7 @@ impl Node {
             )));
         };
         self.reload(&held, io).await?.good()?;
+        self.first_contact(&held, io).await?;
         self.answer(&held, self.boot, io).await?;
         self.remember_boot(&id)
     }

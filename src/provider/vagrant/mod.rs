@@ -10,6 +10,7 @@ mod check;
 mod direct;
 mod environment;
 pub mod failure;
+mod first_contact;
 mod glance;
 pub mod hypervisor;
 mod lifecycle;

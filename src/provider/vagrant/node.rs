@@ -96,6 +96,7 @@ impl Node {
     /// From here on, until the next proven boot, nothing about the machine's boot is known.
     pub(super) fn forget_boot(&self) -> Result<()> {
         remove_file(&self.own("booted"))?;
+        self.forget_without_ssh()?;
         self.forget_way()
     }
 

@@ -25,9 +25,9 @@ impl Node {
         guest(self.machine.os)
     }
 
-    /// Whether there is an SSH client; without one everything goes through Vagrant.
+    /// Whether there is an SSH client, and a server on the machine; else everything goes through Vagrant.
     pub(super) fn has_client(&self) -> bool {
-        self.caller.ssh().is_ok()
+        self.caller.ssh().is_ok() && !self.is_without_ssh()
     }
 
     /// How to reach the machine directly. Asked of Vagrant once per boot; `fresh` asks again.
@@ -61,7 +61,14 @@ impl Node {
             let asked = self.ask_for_the_way(held, io).await?;
             let keys = self.own("hosts");
             ssh::hang_up(&self.own("ssh"));
-            let text = ssh::config(self.name(), &self.machine.unique, &keys, &asked);
+            let key = self.our_key();
+            let text = ssh::config(
+                self.name(),
+                &self.machine.unique,
+                &keys,
+                key.as_deref(),
+                &asked,
+            );
             write(&self.own("ssh"), &text)?;
         }
         self.known_way()
@@ -86,9 +93,6 @@ impl Node {
 
     /// Waits, for at most `limit`, until the machine answers over SSH.
     pub(super) async fn answer(&self, held: &Held, limit: Duration, io: &Io) -> Result<()> {
-        if self.machine.os != crate::channel::Os::Linux {
-            return Ok(());
-        }
         if !self.has_client() {
             // Vagrant itself has waited for it.
             return Ok(());
