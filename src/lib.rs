@@ -10,6 +10,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod home;
+pub mod ledger;
 pub mod names;
 pub mod os;
 pub mod plan;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
+use super::{Target, Testbed};
 use crate::channel::Os;
 use crate::config::model::{MachineSpec, ProviderName, Worker};
 use crate::names::LaneName;
@@ -86,7 +86,7 @@ pub fn nodes(target: &Target) -> Vec<Node> {
         machine: config.control_plane.machine.clone(),
     };
     let workers = config.workers.iter().map(|worker| {
-        let (os, os_title) = worker_os(worker, target.provider);
+        let (os, os_title) = worker_os(worker, target);
         let name = LaneName::new(&worker.name);
         Node {
             unique_name: format!("{}-{name}", target.prefix),
@@ -101,10 +101,13 @@ pub fn nodes(target: &Target) -> Vec<Node> {
     std::iter::once(control_plane).chain(workers).collect()
 }
 
-fn worker_os(worker: &Worker, provider: ProviderName) -> (Os, String) {
-    if provider == ProviderName::Docker {
-        (Os::Linux, "Linux".to_owned())
-    } else {
-        (Os::Windows, format!("Windows Server {}", worker.windows))
+fn worker_os(worker: &Worker, target: &Target) -> (Os, String) {
+    let docker = target.provider == ProviderName::Docker;
+    match target.testbed {
+        Testbed::LinuxWorkers => (Os::Linux, "Linux".to_owned()),
+        Testbed::None if docker => (Os::Linux, "Linux".to_owned()),
+        Testbed::None | Testbed::DoubledWindows => {
+            (Os::Windows, format!("Windows Server {}", worker.windows))
+        }
     }
 }

@@ -169,6 +169,7 @@ impl Sandbox {
         clock: Clock,
     ) -> impl Future<Output = Finished> + Send + 'static {
         let target = Target {
+            testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             prefix: "wdev-test",
@@ -206,6 +207,7 @@ impl Sandbox {
 
     fn sim(&self, clock: Clock) -> Arc<Sim> {
         let target = Target {
+            testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             prefix: "wdev-test",

@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::guest::inputs;
-use crate::config::model::Timeouts;
 use crate::engine::state::MACHINE;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
 use crate::error::Result;
@@ -15,6 +14,8 @@ use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::Power;
 
+/// The fact that names the adapter which the guest itself must give its address.
+pub const PRIVATE_MAC: &str = "private_mac";
 /// How long a machine that should answer may take to do so.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -23,7 +24,7 @@ pub struct Machine {
     /// The node.
     pub node: Node,
     /// How long it may take.
-    pub timeouts: Timeouts,
+    pub deadline: Duration,
     /// Whether a restart can give it another size.
     pub resizable: bool,
     /// The user's own Ruby for it.
@@ -74,7 +75,7 @@ impl Step for Machine {
     fn limits(&self) -> Limits {
         Limits {
             expected: Duration::from_mins(2),
-            deadline: self.timeouts.boot,
+            deadline: self.deadline,
             attempts: 3,
             pause: Duration::from_secs(5),
         }
@@ -119,9 +120,9 @@ impl Step for Machine {
         }
         let machine = cx.provider.up(&cx.lane, &cx.io).await?;
         let address = machine.address.map(|address| address.to_string());
-        let facts = address
-            .map(|address| ("address".to_owned(), address))
+        let facts = [("address", address), (PRIVATE_MAC, machine.private_mac)]
             .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
             .collect();
         Ok(Done {
             facts,
