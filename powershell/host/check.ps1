@@ -163,7 +163,9 @@ if (-not $ready -and -not $access.Network) {
         Why = 'only an administrator may give this host an address on a new switch; this is needed once'
         Advice = @(
             'start your terminal with `Run as administrator` for this run'
-            "or, once, as administrator: ``powershell -ExecutionPolicy Bypass -File network.ps1 -ParametersFile network.json`` in ``$PSScriptRoot``"
+            'or, once, as administrator, in PowerShell:'
+            "  ``New-VMSwitch -Name '$($wanted.switch)' -SwitchType Internal -Notes '$Mark'``"
+            "  ``New-NetIPAddress -InterfaceAlias 'vEthernet ($($wanted.switch))' -IPAddress $($wanted.address) -PrefixLength $($wanted.subnet.Split('/')[1])``"
         )
     }
 }

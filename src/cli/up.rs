@@ -86,6 +86,8 @@ fn choices(config: &Config) -> Choices {
     Choices {
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
+        // Antrea's Open vSwitch driver is signed for tests only.
+        unsigned_drivers: config.cni.name == CniName::Antrea,
         ..Choices::default()
     }
 }

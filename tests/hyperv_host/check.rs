@@ -93,7 +93,9 @@ fn who_may_use_it_is_decided_by_sid_and_elevation() {
     let text = host
         .run("check.ps1", &wanted(""))
         .failed("access-network", 4);
-    assert!(text.contains("network.ps1"), "{text}");
+    let command = "New-NetIPAddress -InterfaceAlias 'vEthernet (wdev-192.168.56.0-24)' \
+                   -IPAddress 192.168.56.1 -PrefixLength 24";
+    assert!(text.contains(command), "{text}");
     let network = json!({"switch": SWITCH, "subnet": SUBNET, "address": "192.168.56.1"});
     host.run("network.ps1", &network).done();
     let ran = host.run("check.ps1", &wanted(""));

@@ -285,9 +285,13 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// Makes a folder with those above it.
+pub(super) fn make_folder(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(|error| io_failure("create the folder", dir, &error))
+}
+
 /// Writes a file in one move, readable by the owner only.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir).map_err(|error| io_failure("create the folder", dir, &error))?;
+    make_folder(path.parent().unwrap_or(Path::new(".")))?;
     write_whole(path, text.as_bytes())
 }
