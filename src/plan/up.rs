@@ -9,8 +9,8 @@ use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
-    Build, cluster_ready, cni, container_runtime, control_plane, facts, features, first_contact,
-    hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
+    Build, address, cluster_ready, cni, container_runtime, control_plane, facts, features,
+    first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -28,7 +28,7 @@ const FETCH_A_BOX: Duration = Duration::from_hours(1);
 /// # Errors
 /// When a script cannot be rendered or a hook cannot be read.
 pub fn plan(target: &Target) -> Result<Plan> {
-    let nodes = nodes(target);
+    let nodes = nodes(target)?;
     let mut lanes = vec![host(target)];
     for node in &nodes {
         let build = Build {
@@ -95,6 +95,9 @@ fn host(target: &Target) -> Lane {
 fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    if address::needless(build).is_none() {
+        steps.push(address::step(build)?);
+    }
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
     steps
@@ -119,6 +122,9 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
 fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    if address::needless(build).is_none() {
+        steps.push(address::step(build)?);
+    }
     steps.hooks(build, "machine")?;
     match build.node.os {
         Os::Linux => linux_prepare(&mut steps, build)?,
