@@ -39,6 +39,8 @@ pub struct Command {
     shown: Vec<(String, OsString)>,
     dir: Option<PathBuf>,
     stdin: Option<File>,
+    stdout: Option<File>,
+    stderr: Option<File>,
     grace: Duration,
     drain: Duration,
     question_after: Option<Duration>,
@@ -88,6 +90,8 @@ impl Command {
             shown: Vec::new(),
             dir: None,
             stdin: None,
+            stdout: None,
+            stderr: None,
             grace: Duration::from_secs(10),
             drain: Duration::from_secs(2),
             question_after: Some(Duration::from_secs(2)),
@@ -142,6 +146,20 @@ impl Command {
     #[must_use]
     pub fn stdin(mut self, file: File) -> Self {
         self.stdin = Some(file);
+        self
+    }
+
+    /// Takes the child's standard output as it is, in place of lines.
+    #[must_use]
+    pub fn stdout(mut self, file: File) -> Self {
+        self.stdout = Some(file);
+        self
+    }
+
+    /// Takes the child's standard error as it is, in place of lines.
+    #[must_use]
+    pub fn stderr(mut self, file: File) -> Self {
+        self.stderr = Some(file);
         self
     }
 
