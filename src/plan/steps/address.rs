@@ -120,7 +120,16 @@ impl Step for Address {
 
     /// Another adapter than the one that the machine has now is not in place.
     async fn probe(&self, cx: &Context) -> Result<Probe> {
-        self.with_mac(cx)?.ask(cx).await
+        let asked = self.with_mac(cx)?.ask(cx).await?;
+        if asked != Probe::InPlace {
+            return Ok(asked);
+        }
+        let address = self.node.address;
+        let reached = cx.provider.use_address(&cx.lane, address, &cx.io).await;
+        Ok(match reached {
+            Ok(()) => Probe::InPlace,
+            Err(failure) => Probe::Missing(failure.to_string()),
+        })
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {

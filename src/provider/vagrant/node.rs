@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use super::MachineRef;
 use super::call::{Call, Caller, Ended};
+use super::failure::classify;
 use super::hypervisor::Hypervisor;
 use super::lock::{Held, MachineLock};
 use super::records::Entry;
@@ -116,13 +117,7 @@ impl Node {
                     Ok(machine)
                 }
             },
-            Err(failure) if failure.kind == Kind::Busy => Ok(Machine {
-                power: Power::Changing,
-                id: self.id()?,
-                detail: "another Vagrant is at work on it".to_owned(),
-                address: None,
-                private_mac: None,
-            }),
+            Err(failure) if failure.kind == Kind::Busy => self.changing(),
             Err(failure) => Err(failure),
         }
     }
@@ -155,8 +150,19 @@ impl Node {
                     private_mac: None,
                 })
             }
+            // For Hyper-V the question itself is an action that another one locks out.
+            None if classify(&ended.said).is_some_and(|it| it.retry) => self.changing(),
             None => Err(Box::new(ended.failure())),
         }
+    }
+
+    fn changing(&self) -> Result<Machine> {
+        Ok(Machine {
+            power: Power::Changing,
+            id: self.id()?,
+            detail: "another Vagrant is at work on it".to_owned(),
+            ..absent()
+        })
     }
 
     /// What changes with every boot, where the hypervisor tells it; none where the guest must.
