@@ -55,7 +55,7 @@ struct Switch<'a> {
 }
 
 #[derive(Serialize)]
-struct Machine<'a> {
+struct Given<'a> {
     machine: &'a str,
     switch: &'a str,
     adapter: &'a str,
@@ -166,7 +166,7 @@ impl Hypervisor for HyperV {
         io: &Io,
     ) -> Result<Option<String>> {
         let choices = &self.site.choices;
-        let machine = Machine {
+        let machine = Given {
             machine: id,
             switch: &self.switch(),
             adapter: ADAPTER,
