@@ -214,18 +214,18 @@ impl Command {
         &self.program
     }
 
-    /// The command as a line that can be pasted into a POSIX shell.
+    /// The command as a line that can be pasted into a POSIX shell, on Windows into PowerShell.
     #[must_use]
     pub fn line(&self) -> String {
-        let mut words: Vec<String> = self
-            .shown
-            .iter()
-            .map(|(name, value)| format!("{name}={}", quote(value)))
-            .collect();
-        words.push(quote(self.program.as_os_str()));
-        words.extend(self.args.iter().map(quote));
-        words.join(" ")
+        system::line(&self.shown, self.program.as_os_str(), &self.args)
     }
+}
+
+/// When this process was started by another wdev to reach a child's console, as on Windows, does that
+/// and says whether it could; otherwise nothing.
+#[must_use]
+pub fn helper() -> Option<bool> {
+    system::helper(std::env::args_os())
 }
 
 /// Quotes one word for a POSIX shell.
@@ -239,6 +239,7 @@ pub fn quote(word: impl AsRef<OsStr>) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn the_line_can_be_pasted() {
         let command = Command::new("/opt/my tools/vagrant")

@@ -13,6 +13,7 @@ macro_rules! template {
 /// target language; a test compares this list with the folders `templates` and `vagrant`.
 pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/address.sh.tera"),
+    template!("templates/linux/clock.sh.tera"),
     template!("templates/linux/facts.sh.tera"),
     template!("templates/linux/hook.sh.tera"),
     template!("templates/linux/hosts.sh.tera"),

@@ -47,6 +47,11 @@ impl Master {
         format!("ControlPath=\"{}\"", self.socket.display())
     }
 
+    /// The private folder of the socket.
+    pub fn folder(&self) -> &Path {
+        self.socket.parent().unwrap_or(Path::new("/"))
+    }
+
     /// Whether a client stands behind the socket and answers.
     pub fn lives(&self) -> bool {
         self.greet().is_some()
@@ -117,8 +122,8 @@ fn private(parent: &Path) -> Option<PathBuf> {
     // It may be there already.
     let _ = DirBuilder::new().mode(0o700).create(&folder);
     let found = std::fs::symlink_metadata(&folder).ok()?;
-    let private = found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0;
-    private.then_some(folder)
+    let others = found.mode() & 0o077;
+    (found.is_dir() && found.uid() == own && others == 0).then_some(folder)
 }
 
 #[cfg(test)]

@@ -59,6 +59,12 @@ pub fn hang_up(config: &Path) {
     }
 }
 
+/// Whether there is a shared connection to the host that `config` describes.
+#[must_use]
+pub fn is_shared(config: &Path) -> bool {
+    Master::of(config).is_some_and(|master| master.lives())
+}
+
 /// How to reach one host.
 #[derive(Debug, Clone)]
 pub struct Ssh {

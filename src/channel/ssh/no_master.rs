@@ -20,6 +20,11 @@ impl Master {
     }
 
     /// Never called.
+    pub fn folder(&self) -> &Path {
+        match self.0 {}
+    }
+
+    /// Never called.
     pub fn lives(&self) -> bool {
         match self.0 {}
     }

@@ -70,7 +70,9 @@ impl Ssh {
         let mut command = self
             .client(connect, &options)
             // Every shell of every system understands this.
-            .args(["-T", self.host.as_str(), "--", "exit 0"]);
+            .args(["-T", self.host.as_str(), "--", "exit 0"])
+            // It stays there, where it is in nobody's way.
+            .dir(master.folder());
         // Files, not pipes: older clients keep them open in the background.
         if let (Ok(out), Ok(err)) = (said.try_clone(), said.try_clone()) {
             command = command.stdout(out).stderr(err);

@@ -53,8 +53,8 @@ impl Node {
             let way = self.ssh(fresh, io).await?;
             let talk = Talk {
                 line: order.line,
-                input: order.input.map(|file| again(file)).transpose()?,
-                output: order.output.map(|file| again(file)).transpose()?,
+                input: order.input.map(again).transpose()?,
+                output: order.output.map(again).transpose()?,
                 connect: CONNECT,
             };
             match way.run(talk, &io.stop, take).await? {

@@ -18,10 +18,12 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(3);
 /// How often `up` may begin anew: after a leftover was removed, or the machine changed by itself.
 const ATTEMPTS: u32 = 3;
 /// How Vagrant says that the hypervisor has made and started the machine, so that the next one may be
-/// made (`templates/locales/en.yml`: `boot_waiting`, and Hyper-V's `waiting_for_ip`).
-const MADE: [&str; 2] = [
+/// made (`templates/locales/en.yml`: `boot_waiting`, and Hyper-V's and vagrant-libvirt's
+/// `waiting_for_ip`).
+const MADE: [&str; 3] = [
     "Waiting for machine to boot",
     "Waiting for the machine to report its IP address",
+    "Waiting for domain to get an IP address",
 ];
 /// The pseudo id of a docker machine whose container is about to be made
 /// (`plugins/providers/docker/action/init_state.rb`).
@@ -104,11 +106,11 @@ impl Node {
     }
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
-        self.before_start(io).await?;
         let mut creation = match &self.creation {
             Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
             None => None,
         };
+        self.before_start(io).await?;
         let args = [
             "up",
             self.name(),

@@ -185,6 +185,7 @@ impl Provider for Vagrant {
     }
 
     async fn check(&self, io: &Io) -> Result<()> {
+        check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
         if let Err(failure) = self.caller.ssh() {
             io.note(format!(

@@ -109,14 +109,14 @@ impl Node {
             return Ok(absent());
         }
         match self.lock.take(INSPECT_PATIENCE, io).await {
-            Ok(held) => match self.known_to_run(io).await {
-                Some(machine) => Ok(machine),
-                None => {
-                    let machine = self.inspect_held(&held, io).await?;
-                    self.remember_running(&machine, io).await;
-                    Ok(machine)
+            Ok(held) => {
+                if let Some(machine) = self.known_to_run(io).await {
+                    return Ok(machine);
                 }
-            },
+                let machine = self.inspect_held(&held, io).await?;
+                self.remember_running(&machine, io).await;
+                Ok(machine)
+            }
             Err(failure) if failure.kind == Kind::Busy => self.changing(),
             Err(failure) => Err(failure),
         }
