@@ -21,6 +21,38 @@ pub fn need(tool: &str) -> Option<PathBuf> {
     found
 }
 
+/// The program PowerShell: the one that `WDEV_PWSH` names, the one in the folder `WDEV_TEST_PWSH`, or the
+/// one on `PATH`. Where there is none, says so and returns nothing: no test machine is promised to have it.
+pub fn pwsh() -> Option<PathBuf> {
+    let in_folder =
+        std::env::var_os("WDEV_TEST_PWSH").map(|folder| PathBuf::from(folder).join("pwsh"));
+    let found = std::env::var_os("WDEV_PWSH")
+        .map(PathBuf::from)
+        .or(in_folder)
+        .or_else(|| which::which("pwsh").ok());
+    if found.is_none() {
+        allowed_skip("PowerShell: the program `pwsh`, or its path in WDEV_PWSH");
+    }
+    found
+}
+
+/// A file of the extra test material, whose folder `WDEV_SHARED` names (`../shared` otherwise). Where it
+/// is not, says so and returns nothing.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("WDEV_SHARED").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"),
+        PathBuf::from,
+    );
+    let file = folder.join(path);
+    if file.exists() {
+        return Some(file);
+    }
+    allowed_skip(&format!(
+        "the extra test material `{path}`, see WDEV_SHARED"
+    ));
+    None
+}
+
 /// Says on stderr that the running test is skipped for want of `what`; fails it when skipping is not
 /// allowed.
 pub fn skip(what: &str) {

@@ -119,6 +119,8 @@ pub struct Choices {
     pub hyperv_switch: String,
     /// Whether the network plugin puts other MAC addresses on the wire than the adapter's own.
     pub mac_spoofing: bool,
+    /// Whether the network plugin loads drivers that no secure boot accepts.
+    pub unsigned_drivers: bool,
     /// Whether libvirt runs machines by emulation.
     pub emulated: bool,
 }
