@@ -100,11 +100,12 @@ impl Node {
     }
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
-        self.before_start(io).await?;
         let mut creation = match &self.creation {
             Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
             None => None,
         };
+        // Under the lock: what is noted here as there already must not be another machine half-made.
+        self.before_start(io).await?;
         let args = [
             "up",
             self.name(),

@@ -4,7 +4,8 @@
 pub mod docker;
 mod hyperv;
 mod libvirt;
-mod virtualbox;
+pub mod vagrant_home;
+pub mod virtualbox;
 mod vmware;
 
 use std::fmt::Debug;
