@@ -6,7 +6,7 @@ use super::provider::{self, Choice, SimArguments};
 use super::run::{self, Job};
 use super::{Globals, Overrides, preflight, session};
 use crate::config::Config;
-use crate::config::model::{CniName, ProviderName};
+use crate::config::model::{CniName, LibvirtDriver, ProviderName};
 use crate::engine::decide::decide;
 use crate::engine::journal;
 use crate::engine::plan::Plan;
@@ -65,7 +65,7 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         prefix: &network,
     };
     let plan = plan::up::plan(&target)?;
-    let nodes = plan::node::nodes(&target);
+    let nodes = plan::node::nodes(&target)?;
     let boot = config.timeouts.boot.as_secs();
     let subnet = config.network.nodes;
     let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);
@@ -86,7 +86,9 @@ fn choices(config: &Config) -> Choices {
     Choices {
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
-        ..Choices::default()
+        hyperv_switch: config.vagrant.hyperv_switch.clone(),
+        hyperv_switch: config.vagrant.hyperv_switch.clone(),
+        emulated: config.vagrant.libvirt_driver == LibvirtDriver::Qemu,
     }
 }
 

@@ -28,7 +28,7 @@ const FETCH_A_BOX: Duration = Duration::from_hours(1);
 /// # Errors
 /// When a script cannot be rendered or a hook cannot be read.
 pub fn plan(target: &Target) -> Result<Plan> {
-    let nodes = nodes(target);
+    let nodes = nodes(target)?;
     let mut lanes = vec![host(target)];
     for node in &nodes {
         let build = Build {

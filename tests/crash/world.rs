@@ -212,7 +212,7 @@ impl Sandbox {
             provider: ProviderName::Sim,
             prefix: "wdev-test",
         };
-        let nodes = nodes(&target).into_iter().map(|node| SimNode {
+        let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,
             os: node.os,
             control_plane: node.role == Role::ControlPlane,
