@@ -18,5 +18,10 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/kernel.sh.tera"),
     template!("templates/linux/swap.sh.tera"),
     template!("vagrant/Vagrantfile.tera"),
+    template!("vagrant/guests/windows.rb.tera"),
     template!("vagrant/providers/docker.rb.tera"),
+    template!("vagrant/providers/hyperv.rb.tera"),
+    template!("vagrant/providers/libvirt.rb.tera"),
+    template!("vagrant/providers/virtualbox.rb.tera"),
+    template!("vagrant/providers/vmware_desktop.rb.tera"),
 ];
