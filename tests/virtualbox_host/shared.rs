@@ -149,3 +149,24 @@ async fn without_anything_noted_nothing_is_removed() {
     world.sandbox("a").after_last(&world.io()).await.unwrap();
     assert_eq!(world.changes(), [""; 0]);
 }
+
+#[tokio::test]
+async fn a_windows_machine_is_told_the_address_of_its_second_adapter() {
+    let mut world = World::new();
+    world.interface("vboxnet4", OURS);
+    world.machine(
+        "winw1",
+        "w",
+        "print macaddress1=\"080027000001\"\nprint hostonlyadapter2=\"vboxnet4\"\n\
+         print macaddress2=\"0800270000FF\"\n",
+    );
+    let machine = wdev::provider::vagrant::MachineRef {
+        os: wdev::channel::Os::Windows,
+        ..cp()
+    };
+    let sandbox = world.sandbox("a");
+    let mac = sandbox.after_start(&machine, "w", &world.io()).await;
+    assert_eq!(mac.unwrap().as_deref(), Some("08:00:27:00:00:ff"));
+    let linux = sandbox.after_start(&cp(), "w", &world.io()).await;
+    assert_eq!(linux.unwrap(), None);
+}

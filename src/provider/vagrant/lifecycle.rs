@@ -104,7 +104,6 @@ impl Node {
             Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
             None => None,
         };
-        // Under the lock: what is noted here as there already must not be another machine half-made.
         self.before_start(io).await?;
         let args = [
             "up",

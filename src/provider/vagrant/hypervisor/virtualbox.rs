@@ -20,8 +20,8 @@ use super::super::MachineRef;
 use super::super::failure::Said;
 use super::vagrant_home::VagrantHome;
 use super::{Hypervisor, Site};
-use crate::channel::Io;
-use crate::error::Result;
+use crate::channel::{Io, Os};
+use crate::error::{Failure, Kind, Result};
 
 /// Vagrant's name of the provider.
 const PROVIDER: &str = "virtualbox";
@@ -72,6 +72,27 @@ impl VirtualBox {
             .join("id");
         let id = std::fs::read_to_string(file).ok()?;
         Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    }
+
+    /// The MAC address of the adapter in the nodes' subnet.
+    async fn private_mac(&self, manage: &Manage, id: &str, io: &Io) -> Result<Option<String>> {
+        let interfaces = manage.interfaces(io).await?;
+        let info = manage.info(id, io).await?.unwrap_or_default();
+        let mut ours = interfaces.iter().filter(|found| self.is_of_subnet(found));
+        match ours.find_map(|found| info.mac(&found.name)) {
+            Some(mac) => Ok(Some(mac)),
+            None => Err(Box::new(
+                Failure::new(
+                    Kind::Provider,
+                    format!("the machine `{id}` has no adapter in the nodes' subnet"),
+                )
+                .because(format!(
+                    "none of its host-only interfaces is in {}",
+                    self.site.subnet
+                ))
+                .advise("see its adapters in VirtualBox, and `list hostonlyifs` of `VBoxManage`"),
+            )),
+        }
     }
 
     /// Removes the machine that has our unique name, unless it is `known` to Vagrant, and a folder that
@@ -140,7 +161,11 @@ impl Hypervisor for VirtualBox {
                 ledger.forget(KIND, &machine.unique)?;
             }
         }
-        Ok(None)
+        match machine.os {
+            // Vagrant sets the address.
+            Os::Linux => Ok(None),
+            Os::Windows => self.private_mac(&manage, id, io).await,
+        }
     }
 
     async fn reclaim(

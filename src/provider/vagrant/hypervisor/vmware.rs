@@ -9,8 +9,9 @@ use async_trait::async_trait;
 
 use super::vagrant_home::VagrantHome;
 use super::{Hypervisor, Site};
-use crate::channel::Io;
-use crate::error::{Failure, Kind, Result};
+use crate::channel::{Io, Os};
+use crate::error::{Failure, Kind, Result, io_failure};
+use crate::provider::vagrant::MachineRef;
 
 /// Vagrant's plugin.
 const PLUGIN: &str = "vagrant-vmware-desktop";
@@ -88,6 +89,33 @@ fn is_readable(path: &Path) -> bool {
     std::fs::File::open(path).is_ok()
 }
 
+/// The MAC address of the second adapter, which the file with the machine's settings tells. Its path is
+/// the machine's id (the plugin's `lib/vagrant-vmware-desktop/driver/base.rb`).
+fn private_mac(vmx: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(vmx).map_err(|error| io_failure("read", vmx, &error))?;
+    // Set by hand, or else made by VMware.
+    let keys = ["ethernet1.address", "ethernet1.generatedAddress"];
+    let of_line = |wanted: &str, line: &str| {
+        let (key, value) = line.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        let found = key.trim().eq_ignore_ascii_case(wanted) && !value.is_empty();
+        found.then(|| value.to_lowercase())
+    };
+    let found = keys
+        .iter()
+        .find_map(|key| text.lines().find_map(|line| of_line(key, line)));
+    found.ok_or_else(|| {
+        Box::new(
+            Failure::new(
+                Kind::Provider,
+                "the machine has no second adapter with an address",
+            )
+            .because(format!("`{}` names none", vmx.display()))
+            .advise("see the machine's adapters in VMware, then run the same again"),
+        )
+    })
+}
+
 /// Where the service's certificates are (the plugin's `lib/vagrant-vmware-desktop/config.rb`,
 /// `detect_certificate_path`).
 fn certificates() -> PathBuf {
@@ -116,6 +144,20 @@ fn restart() -> &'static str {
 impl Hypervisor for VmWare {
     async fn check(&self, _vagrant: (u32, u32, u32), _io: &Io) -> Result<()> {
         self.installed()
+    }
+
+    async fn after_start(
+        &self,
+        machine: &MachineRef,
+        id: &str,
+        _io: &Io,
+    ) -> Result<Option<String>> {
+        match machine.os {
+            // Vagrant sets the address.
+            Os::Linux => Ok(None),
+            // The plugin does not: `configure_networks` of its guests is for others than Windows.
+            Os::Windows => private_mac(Path::new(id)).map(Some),
+        }
     }
 }
 
@@ -161,5 +203,24 @@ mod tests {
             );
         }
         assert!(missing(&["plugins.json", key, certificate]).is_none());
+    }
+
+    #[test]
+    fn the_second_adapters_address_is_found_however_it_was_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let vmx = dir.path().join("x.vmx");
+        let read = |text: &str| {
+            std::fs::write(&vmx, text).unwrap();
+            private_mac(&vmx)
+        };
+        let first = "ethernet0.address = \"00:0c:29:00:00:01\"\n";
+        let made = "ethernet1.generatedAddress = \"00:0C:29:AA:00:02\"\n";
+        assert_eq!(
+            read(&format!("{first}{made}")).unwrap(),
+            "00:0c:29:aa:00:02"
+        );
+        let set = "Ethernet1.Address = \"00:50:56:00:00:03\"\n";
+        assert_eq!(read(&format!("{made}{set}")).unwrap(), "00:50:56:00:00:03");
+        assert_eq!(read(first).unwrap_err().kind, Kind::Provider);
     }
 }

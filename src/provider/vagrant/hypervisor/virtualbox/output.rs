@@ -71,10 +71,26 @@ impl Info {
     /// Whether an adapter is set to the host-only interface or network `name`, also one that is off.
     #[must_use]
     pub fn uses(&self, name: &str) -> bool {
-        self.0.iter().any(|(key, value)| {
-            let host_only =
-                key.starts_with("hostonlyadapter") || key.starts_with("hostonly-network");
-            host_only && value == name
+        self.adapter(name).is_some()
+    }
+
+    /// The MAC address of the adapter that is set to the host-only interface or network `name`, as
+    /// `08:00:27:0a:0b:0c`.
+    #[must_use]
+    pub fn mac(&self, name: &str) -> Option<String> {
+        let number = self.adapter(name)?;
+        let digits = self.0.get(&format!("macaddress{number}"))?.to_lowercase();
+        let pairs: Vec<_> = digits.as_bytes().chunks(2).collect();
+        let text = pairs.iter().map(|pair| String::from_utf8_lossy(pair));
+        Some(text.collect::<Vec<_>>().join(":"))
+    }
+
+    fn adapter(&self, name: &str) -> Option<&str> {
+        self.0.iter().find_map(|(key, value)| {
+            let number = key
+                .strip_prefix("hostonlyadapter")
+                .or_else(|| key.strip_prefix("hostonly-network"))?;
+            (value == name).then_some(number)
         })
     }
 }
@@ -234,11 +250,12 @@ mod tests {
     fn a_machine_tells_its_state_folder_and_networks() {
         let info = Info::parse(&lines(
             "name=\"x\"\nCfgFile=\"/home/dev/VirtualBox VMs/x/x.vbox\"\nVMState=\"poweroff\"\n\
-             hostonlyadapter2=\"vboxnet3\"\nnic2=\"hostonly\"\nForwarding(0)=\"ssh,tcp,,1,,22\"\n",
+             hostonlyadapter2=\"vboxnet3\"\nmacaddress2=\"0800270A0B0C\"\nnic2=\"hostonly\"\nForwarding(0)=\"ssh,tcp,,1,,22\"\n",
         ));
         assert_eq!(info.state(), "poweroff");
         assert_eq!(info.folder(), Some(Path::new("/home/dev/VirtualBox VMs/x")));
         assert!(info.uses("vboxnet3") && !info.uses("vboxnet0"));
+        assert_eq!(info.mac("vboxnet3").as_deref(), Some("08:00:27:0a:0b:0c"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl VirtualBox {
         ledger.claim(INTERFACE, &subnet, &self.site.sandbox, facts)
     }
 
-    fn is_of_subnet(&self, interface: &Interface) -> bool {
+    pub(super) fn is_of_subnet(&self, interface: &Interface) -> bool {
         interface.subnet == Some(self.site.subnet.trunc())
     }
 
