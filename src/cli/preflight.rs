@@ -29,7 +29,6 @@ pub(super) fn check(
     if record.provider == ProviderName::Sim {
         return Ok(());
     }
-    built(record.provider)?;
     // Containers take what they use.
     if record.provider != ProviderName::Docker {
         memory(config)?;
@@ -43,21 +42,6 @@ pub(super) fn check(
         images(record)?;
     }
     Ok(())
-}
-
-/// Refuses what this version of wdev has no Vagrantfile for.
-fn built(provider: ProviderName) -> Result<()> {
-    if provider == ProviderName::Docker {
-        return Ok(());
-    }
-    Err(Box::new(
-        Failure::new(
-            Kind::Host,
-            format!("the provider `{provider}` is not built yet in this version of wdev"),
-        )
-        .advise("to see the whole flow without any machine: `--provider sim`")
-        .advise("to make and prepare Linux machines: `--provider docker`"),
-    ))
 }
 
 /// There is no image that wdev could take by itself.

@@ -301,3 +301,22 @@ puts JSON.generate($calls)
 "##
     )
 }
+
+/// Every call that a Vagrantfile makes, by [`recorder`]; nothing when there is no Ruby.
+pub fn calls(vagrantfile: &str) -> Option<Vec<(String, serde_json::Value)>> {
+    let ruby = need("ruby")?;
+    let script = recorder(vagrantfile);
+    let printed = run(&mut Command::new(ruby), script.as_bytes());
+    Some(serde_json::from_slice(&printed).expect("the recorder prints JSON"))
+}
+
+/// A folder of the extra test material, or nothing where it is not: see `docs/testing.md`.
+pub fn need_shared(folder: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared"));
+    let shared = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
+    let found = Some(shared.join(folder)).filter(|path| path.is_dir());
+    if found.is_none() {
+        skip(&format!("the folder `{folder}` of WDEV_SHARED"));
+    }
+    found
+}
