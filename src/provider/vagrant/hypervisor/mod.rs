@@ -5,7 +5,8 @@ pub mod docker;
 mod hyperv;
 pub mod libvirt;
 mod tool;
-mod virtualbox;
+pub mod vagrant_home;
+pub mod virtualbox;
 mod vmware;
 
 use std::fmt::Debug;
