@@ -37,9 +37,13 @@ impl Node {
             let ended = match machine.power {
                 Power::Broken => return Err(self.broken(&machine)),
                 Power::Running => {
-                    if machine.id == self.booted()? && self.answer(&held, CONNECT, io).await.is_ok()
-                    {
-                        return self.started(machine, io).await;
+                    if machine.id == self.booted()? {
+                        match self.answer(&held, CONNECT, io).await {
+                            Ok(()) => return self.started(machine, io).await,
+                            // Such as another host key: nothing that a restart mends.
+                            Err(failure) if failure.permanent => return Err(failure),
+                            Err(_) => {}
+                        }
                     }
                     // `vagrant up` would skip network, hostname and key of a machine that runs.
                     io.note("its start was not seen to its end; restarting it");

@@ -3,19 +3,26 @@
 //! One Vagrant process at a time per machine (`lock`); no exit code and none of its own records of
 //! progress is believed (`lifecycle`, `provision`); no question can be asked (`call`).
 
+mod boot;
 mod call;
 mod channel;
 mod check;
+mod direct;
 mod environment;
 pub mod failure;
+mod glance;
 pub mod hypervisor;
 mod lifecycle;
+mod listen;
 mod lock;
 mod node;
 mod orphan;
 mod provision;
+mod reach;
 pub mod records;
 pub mod state;
+mod through;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -176,8 +183,13 @@ impl Provider for Vagrant {
     }
 
     async fn check(&self, io: &Io) -> Result<()> {
+        check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
-        self.caller.ssh()?;
+        if let Err(failure) = self.caller.ssh() {
+            io.note(format!(
+                "{failure}: going through Vagrant, which takes longer"
+            ));
+        }
         self.hypervisor.check(version, io).await
     }
 
