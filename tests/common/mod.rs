@@ -71,24 +71,6 @@ pub fn allowed_skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: needs {what}", test_name());
 }
 
-/// PowerShell: the program in the folder `WDEV_TEST_PWSH`, or `pwsh` on `PATH`. Nothing when there is none,
-/// which has been said then: no test machine is promised to have it.
-pub fn pwsh() -> Option<PathBuf> {
-    let given = std::env::var_os("WDEV_TEST_PWSH").map(|folder| PathBuf::from(folder).join("pwsh"));
-    let found = given.or_else(|| which::which("pwsh").ok());
-    if found.is_none() {
-        allowed_skip("PowerShell: the program `pwsh`, or its folder in WDEV_TEST_PWSH");
-    }
-    found
-}
-
-/// A file of the folder with extra material, `WDEV_SHARED`; nothing where it is not there.
-pub fn shared(path: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let folder = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
-    Some(folder.join(path)).filter(|path| path.exists())
-}
-
 /// The SHA-256 of the bytes, hexadecimal in lower case.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
