@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ipnet::Ipv4Net;
 
-use super::failure::{Said, failure};
 use crate::channel::Io;
 use crate::clock::Clock;
+use crate::diagnose::{Said, failure};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::process::{Command, Finished, run};

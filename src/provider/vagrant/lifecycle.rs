@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::call::{Ended, narrate};
-use super::failure::classify;
 use super::lock::Held;
 use super::node::{CONNECT, MARGIN, Node};
 use super::orphan;
 use crate::channel::Io;
+use crate::diagnose::classify;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::provider::{Machine, Power};
 

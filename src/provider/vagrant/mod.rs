@@ -8,7 +8,6 @@ mod channel;
 mod check;
 pub mod docker;
 mod environment;
-pub mod failure;
 mod lifecycle;
 mod lock;
 mod node;
