@@ -271,22 +271,8 @@ impl Index {
     /// # Errors
     /// `Host` when the user has no home folder.
     pub fn of_user() -> Result<Self> {
-        if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
-            // Another folder to run in must not mean another index.
-            let home = std::path::absolute(&home)
-                .map_err(|error| io_failure("find", Path::new(&home), &error))?;
-            return Ok(Self {
-                path: home.join("state").join("sandboxes"),
-            });
-        }
-        let strategy = etcetera::choose_base_strategy().map_err(|error| {
-            Failure::new(Kind::Host, "cannot find your home folder")
-                .because(error)
-                .advise("set `WDEV_HOME` to a folder that wdev may use")
-        })?;
-        let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
         Ok(Self {
-            path: state.join("wdev").join("sandboxes"),
+            path: state_folder()?.join("sandboxes"),
         })
     }
 
@@ -331,6 +317,27 @@ impl Index {
         let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
         self.path.join(format!("{}.json", &hash[..16]))
     }
+}
+
+/// The folder in which wdev keeps what it must know of this host: the user's state folder, or one under
+/// `WDEV_HOME`. It need not exist.
+///
+/// # Errors
+/// `Host` when the user has no home folder.
+pub fn state_folder() -> Result<PathBuf> {
+    if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
+        // Another folder to run in must not mean another index.
+        let home = std::path::absolute(&home)
+            .map_err(|error| io_failure("find", Path::new(&home), &error))?;
+        return Ok(home.join("state"));
+    }
+    let strategy = etcetera::choose_base_strategy().map_err(|error| {
+        Failure::new(Kind::Host, "cannot find your home folder")
+            .because(error)
+            .advise("set `WDEV_HOME` to a folder that wdev may use")
+    })?;
+    let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+    Ok(state.join("wdev"))
 }
 
 /// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.

@@ -2,6 +2,7 @@
 //!
 //! `docs/architecture.md` describes the parts and which of them may know which.
 
+pub mod boxes;
 pub mod channel;
 pub mod cli;
 pub mod clock;
@@ -11,6 +12,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod home;
+pub mod ledger;
 pub mod names;
 pub mod os;
 pub mod plan;

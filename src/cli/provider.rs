@@ -11,11 +11,11 @@ use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::engine::plan::{Lane, Plan};
 use crate::error::{Failure, Kind, Result};
-use crate::home::SandboxFolder;
+use crate::home::{self, SandboxFolder};
+use crate::ledger::Ledger;
 use crate::plan::node::Role;
 use crate::plan::record::Record;
 use crate::provider::sim::{Fault, Faults, Settings, Sim, SimNode, Store};
-use crate::provider::vagrant::docker::Network;
 use crate::provider::vagrant::{self, MachineRef, Vagrant};
 use crate::provider::{Provider, host};
 
@@ -194,7 +194,8 @@ pub(super) fn open_vagrant(
     Ok(Vagrant::new(vagrant::Settings {
         program,
         dir: folder.rendered(),
-        provider: record.provider.as_str(),
+        sandbox: folder.path().to_owned(),
+        provider: record.provider,
         machines: record
             .nodes
             .iter()
@@ -208,9 +209,10 @@ pub(super) fn open_vagrant(
         halt: Duration::from_mins(5),
         ssh: None,
         clock,
-        network: (record.provider == ProviderName::Docker).then(|| Network {
-            name: record.network.clone(),
-            subnet: record.subnet,
-        }),
+        network: record.network.clone(),
+        subnet: record.subnet,
+        choices: record.choices.clone(),
+        ledger: Ledger::new(home::state_folder()?),
+        hypervisor: None,
     }))
 }

@@ -6,7 +6,7 @@ use super::provider::{self, Choice, SimArguments};
 use super::run::{self, Job};
 use super::{Globals, Overrides, preflight, session};
 use crate::config::Config;
-use crate::config::model::ProviderName;
+use crate::config::model::{CniName, LibvirtDriver, ProviderName};
 use crate::engine::decide::decide;
 use crate::engine::journal;
 use crate::engine::plan::Plan;
@@ -17,7 +17,8 @@ use crate::home::{Index, Indexed, SandboxFolder};
 use crate::names::LaneName;
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
-use crate::plan::{self, Target};
+use crate::plan::{self, Target, Testbed};
+use crate::provider::vagrant::hypervisor::Choices;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -60,13 +61,15 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let target = Target {
         config,
         provider,
+        testbed: Testbed::from_env(),
         prefix: &network,
     };
     let plan = plan::up::plan(&target)?;
-    let nodes = plan::node::nodes(&target);
+    let nodes = plan::node::nodes(&target)?;
     let boot = config.timeouts.boot.as_secs();
     let subnet = config.network.nodes;
     let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);
+    record.choices = choices(config);
     record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
     if let Some(earlier) = &earlier {
         record.keep(earlier);
@@ -76,6 +79,17 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         record,
         why_provider: why,
     })
+}
+
+/// What the provider must know beside the machines.
+fn choices(config: &Config) -> Choices {
+    Choices {
+        // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
+        mac_spoofing: config.cni.name != CniName::None,
+        hyperv_switch: config.vagrant.hyperv_switch.clone(),
+        hyperv_switch: config.vagrant.hyperv_switch.clone(),
+        emulated: config.vagrant.libvirt_driver == LibvirtDriver::Qemu,
+    }
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {

@@ -9,9 +9,9 @@ use ipnet::Ipv4Net;
 use super::derive::{address, net};
 use super::item::Item;
 use super::model::{
-    Artifacts, Builder, Cni, CniName, Component, Config, ContainerRuntime, ControlPlane, Hook,
-    KubeProxy, Kubernetes, MachineSpec, Network, ProviderName, Proxy, Timeouts, VagrantSettings,
-    Worker,
+    Artifacts, Builder, Cni, CniName, Communicator, Component, Config, ContainerRuntime,
+    ControlPlane, Hook, KubeProxy, Kubernetes, LibvirtDriver, MachineSpec, Network, ProviderName,
+    Proxy, Timeouts, VagrantSettings, Worker,
 };
 use super::scalar::Scalar;
 
@@ -50,9 +50,7 @@ pub(crate) fn config(root: &Item) -> Config {
             ready: timeouts.at("ready").duration(),
         },
         hooks: root.at("hooks").items().iter().map(hook).collect(),
-        vagrant: VagrantSettings {
-            extra: table(root.at("vagrant").at("extra"), string),
-        },
+        vagrant: vagrant(root.at("vagrant")),
     }
 }
 
@@ -133,6 +131,8 @@ fn machine(item: &Item) -> MachineSpec {
         box_checksum: string(item.at("box_checksum")),
         cpus: u32::try_from(item.at("cpus").number()).unwrap_or(u32::MAX),
         memory_mib: item.at("memory").number(),
+        communicator: Communicator::from_name(item.at("communicator").text()).unwrap_or_default(),
+        nested_virtualization: item.at("nested_virtualization").boolean(),
     }
 }
 
@@ -161,5 +161,15 @@ fn hook(item: &Item) -> Hook {
         node: string(item.at("node")),
         phase: string(item.at("phase")),
         script: path(item.at("script")).unwrap_or_default(),
+    }
+}
+
+fn vagrant(item: &Item) -> VagrantSettings {
+    let libvirt = item.at("libvirt");
+    VagrantSettings {
+        hyperv_switch: string(item.at("hyperv").at("switch")),
+        libvirt_driver: LibvirtDriver::from_name(libvirt.at("driver").text()).unwrap_or_default(),
+        libvirt_cpu_model: string(libvirt.at("cpu_model")),
+        extra: table(item.at("extra"), string),
     }
 }

@@ -79,6 +79,18 @@ words!(KubeProxy {
     None => "none",
 });
 
+words!(Communicator {
+    Auto => "auto",
+    Winrm => "winrm",
+    Ssh => "ssh",
+});
+
+words!(LibvirtDriver {
+    Auto => "auto",
+    Kvm => "kvm",
+    Qemu => "qemu",
+});
+
 /// A whole sandbox, as asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Config {
@@ -295,6 +307,25 @@ pub struct MachineSpec {
     pub cpus: u32,
     /// Memory in MiB.
     pub memory_mib: u64,
+    /// How Vagrant reaches it first.
+    #[serde(default)]
+    pub communicator: Communicator,
+    /// Whether it can run virtual machines itself.
+    #[serde(default)]
+    pub nested_virtualization: bool,
+}
+
+/// How Vagrant reaches a machine before wdev's own key is on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Communicator {
+    /// As the box needs it.
+    #[default]
+    Auto,
+    /// Windows Remote Management.
+    Winrm,
+    /// SSH.
+    Ssh,
 }
 
 /// Where downloads come from.
@@ -350,6 +381,8 @@ impl std::fmt::Debug for MachineSpec {
             .field("box_checksum", &self.box_checksum)
             .field("cpus", &self.cpus)
             .field("memory_mib", &self.memory_mib)
+            .field("communicator", &self.communicator)
+            .field("nested_virtualization", &self.nested_virtualization)
             .finish()
     }
 }
@@ -382,10 +415,32 @@ pub const PHASES: [&str; 7] = [
     "verify",
 ];
 
-/// Text that is inserted into the Vagrantfile as it is: Ruby, written by the user.
+/// What concerns Vagrant and its providers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VagrantSettings {
-    /// By provider (inside its provider block, with the variable `p`) or by node's name (inside its
-    /// machine block, with the variable `node`).
+    /// The Hyper-V switch of every machine's first adapter, where Vagrant reaches it; empty for the
+    /// `Default Switch`. It must hand out addresses.
+    pub hyperv_switch: String,
+    /// What runs libvirt's machines.
+    pub libvirt_driver: LibvirtDriver,
+    /// The processor that libvirt's machines see; empty for the host's own, or a plain one under
+    /// emulation.
+    pub libvirt_cpu_model: String,
+    /// Text that is inserted into the Vagrantfile as it is: Ruby, written by the user. By provider
+    /// (inside its provider block, with the variable `p`) or by node's name (inside its machine block,
+    /// with the variable `node`).
     pub extra: BTreeMap<String, String>,
+}
+
+/// What runs libvirt's machines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LibvirtDriver {
+    /// KVM where the host's works, else emulation.
+    #[default]
+    Auto,
+    /// Hardware virtualisation.
+    Kvm,
+    /// Emulation: slow, for Linux machines and tests.
+    Qemu,
 }

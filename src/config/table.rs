@@ -6,7 +6,9 @@ use super::keys::Shape::{
     Memory, Named, Path, Table,
 };
 use super::keys::{Key, KeyRule, PathRule, Rule};
-use super::model::{Builder, CniName, KubeProxy, PHASES, ProviderName};
+use super::model::{
+    Builder, CniName, Communicator, KubeProxy, LibvirtDriver, PHASES, ProviderName,
+};
 
 const fn key(name: &'static str, shape: Shape, fallback: Fallback, doc: &'static str) -> Key {
     Key {
@@ -119,7 +121,7 @@ pub(crate) static ROOT: &[Key] = &[
         "vagrant",
         Map(VAGRANT),
         Unset,
-        "Additions to the Vagrantfile.",
+        "What concerns Vagrant and its providers.",
     ),
 ];
 
@@ -303,6 +305,18 @@ static WORKER: &[Key] = &[
     ),
     ADDRESS,
     key(
+        "communicator",
+        Choice("communicator", Communicator::NAMES),
+        Fallback::Text("auto"),
+        "How Vagrant reaches the new machine, until SSH with a key of its own does; `auto` as the box needs it.",
+    ),
+    key(
+        "nested_virtualization",
+        Bool,
+        Fallback::Text("false"),
+        "Let the node run virtual machines itself; only Hyper-V isolated containers need it.",
+    ),
+    key(
         "labels",
         Table(KeyRule::Label, &Shape::Text(Rule::LabelValue)),
         Unset,
@@ -324,7 +338,7 @@ const BOX_VERSION: Key = text(
 const BOX_URL: Key = text(
     "box_url",
     Rule::BoxUrl,
-    "A URL or a file to take the box from.",
+    "Where the box comes from: a URL or a path, of a `.box` file, of a catalogue (`metadata.json`), or of a folder with one.",
 );
 const BOX_CHECKSUM: Key = text(
     "box_checksum",
@@ -407,9 +421,33 @@ static HOOK: &[Key] = &[
     ),
 ];
 
-static VAGRANT: &[Key] = &[key(
-    "extra",
-    Table(KeyRule::ProviderOrNode, &FREE),
-    Unset,
-    "Ruby text for the Vagrantfile, by provider (variable `p`) or by node (variable `node`).",
+static VAGRANT: &[Key] = &[
+    key("hyperv", Map(HYPERV), Unset, "What concerns Hyper-V."),
+    key("libvirt", Map(LIBVIRT), Unset, "What concerns libvirt."),
+    key(
+        "extra",
+        Table(KeyRule::ProviderOrNode, &FREE),
+        Unset,
+        "Ruby text for the Vagrantfile, by provider (variable `p`) or by node (variable `node`).",
+    ),
+];
+
+static HYPERV: &[Key] = &[text(
+    "switch",
+    Rule::Free,
+    "The switch of every machine's first adapter, which must hand out addresses; `Default Switch` when empty.",
 )];
+
+static LIBVIRT: &[Key] = &[
+    key(
+        "driver",
+        Choice("driver of libvirt", LibvirtDriver::NAMES),
+        Fallback::Text("auto"),
+        "What runs the machines; `auto` takes KVM where it works, else emulation, which is for Linux machines and tests.",
+    ),
+    text(
+        "cpu_model",
+        Rule::Free,
+        "The processor that the machines see; when empty the host's own, or a plain one under emulation.",
+    ),
+];

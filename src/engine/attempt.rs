@@ -273,6 +273,10 @@ impl Runner<'_> {
             provider: &*self.shared.provider,
             lane: &self.lane.name,
             clock: self.shared.clock,
+            seen: self.shared.known.read(|state| {
+                let boots = state.boots.get(&self.lane.name);
+                boots.cloned().unwrap_or_default()
+            }),
             limit: self.shared.limits.reboot,
             io,
         }

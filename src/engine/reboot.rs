@@ -25,6 +25,8 @@ pub(crate) struct Reboot<'a> {
     pub provider: &'a dyn Provider,
     pub lane: &'a LaneName,
     pub clock: Clock,
+    /// The boots that were seen of it: one that comes back, with a snapshot, proves nothing.
+    pub seen: Vec<String>,
     /// How long one boot may take.
     pub limit: Duration,
     pub io: &'a Io,
@@ -39,7 +41,8 @@ impl Reboot<'_> {
             .await
     }
 
-    /// Reboots the node unless it already runs another boot than `before`; returns the new identity.
+    /// Reboots the node unless it already runs a boot that is neither `before` nor was seen; returns the
+    /// new identity.
     ///
     /// # Errors
     /// `Deadline` when it did not come back steadily within the limit, however often it was told to.
@@ -90,14 +93,14 @@ impl Reboot<'_> {
         }
     }
 
-    /// Waits until the node has answered [`STEADY`] times in a row with one boot that is not `before`.
-    /// With `once`, gives up with `None` as soon as it answers with `before`.
+    /// Waits until the node has answered [`STEADY`] times in a row with one new boot. With `once`, gives
+    /// up with `None` as soon as it answers with an old one.
     async fn settled(&self, before: &str, once: bool) -> Option<String> {
         let mut seen = String::new();
         let mut times = 0;
         loop {
             match self.identity().await {
-                Ok(boot) if boot == before => {
+                Ok(boot) if boot == before || self.seen.contains(&boot) => {
                     if once {
                         return None;
                     }
@@ -115,5 +118,124 @@ impl Reboot<'_> {
             }
             self.clock.sleep(PAUSE).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::channel::{Channel, Report, Script};
+    use crate::provider::{Features, Machine};
+
+    /// A machine that runs one boot after the other: the next one with every restart.
+    #[derive(Default)]
+    struct Host {
+        boots: Mutex<Vec<&'static str>>,
+        restarts: Mutex<u32>,
+    }
+
+    #[async_trait]
+    impl Provider for Arc<Host> {
+        fn name(&self) -> &'static str {
+            "host"
+        }
+
+        fn features(&self) -> Features {
+            crate::provider::vagrant::hypervisor::features(
+                crate::config::model::ProviderName::Libvirt,
+            )
+        }
+
+        async fn check(&self, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn inspect(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
+            Ok(Machine {
+                power: Power::Running,
+                id: Some("1".to_owned()),
+                detail: "running".to_owned(),
+                address: None,
+                private_mac: None,
+            })
+        }
+
+        async fn up(&self, node: &LaneName, io: &Io) -> Result<Machine> {
+            self.inspect(node, io).await
+        }
+
+        async fn halt(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn restart(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            *self.restarts.lock().unwrap() += 1;
+            self.boots.lock().unwrap().remove(0);
+            Ok(())
+        }
+
+        async fn destroy(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        fn channel(&self, _node: &LaneName) -> Arc<dyn Channel> {
+            Arc::new(Way(Arc::clone(self)))
+        }
+    }
+
+    struct Way(Arc<Host>);
+
+    #[async_trait]
+    impl Channel for Way {
+        async fn run(&self, _script: &Script, _io: &Io) -> Result<Report> {
+            Ok(Report::default())
+        }
+
+        async fn upload(&self, _from: &Path, _to: &str, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn exec(&self, _argv: &[String], _io: &Io) -> Result<i32> {
+            Ok(0)
+        }
+
+        async fn boot_identity(&self, _patience: Duration, _io: &Io) -> Result<String> {
+            Ok(self.0.boots.lock().unwrap()[0].to_owned())
+        }
+    }
+
+    /// Proves a reboot from `two`, when `one` and `two` were seen; returns the new boot and how often the
+    /// machine was told to restart.
+    async fn proven(boots: &[&'static str]) -> (String, u32) {
+        let host = Arc::new(Host {
+            boots: Mutex::new(boots.to_vec()),
+            ..Host::default()
+        });
+        let reboot = Reboot {
+            provider: &host,
+            lane: &LaneName::new("cp"),
+            clock: Clock::new(),
+            seen: vec!["one".to_owned(), "two".to_owned()],
+            limit: Duration::from_mins(1),
+            io: &Io::silent(),
+        };
+        let boot = reboot.prove("two").await.unwrap();
+        let restarts = *host.restarts.lock().unwrap();
+        (boot, restarts)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reboot_that_an_earlier_run_brought_about_counts() {
+        assert_eq!(proven(&["three"]).await, ("three".to_owned(), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_boot_that_a_snapshot_brought_back_is_no_reboot() {
+        assert_eq!(proven(&["one", "three"]).await, ("three".to_owned(), 1));
     }
 }

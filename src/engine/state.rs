@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::error::Failure;
 use crate::event::{Body, Event, Outcome};
-use crate::names::{LaneName, RunId, StepKey};
+use crate::names::{LaneName, RunId, StepId, StepKey};
 
 /// The sum of a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +17,8 @@ pub struct State {
     pub machines: BTreeMap<LaneName, String>,
     /// Reboots that were begun and not proven, by node.
     pub reboots: BTreeMap<LaneName, PendingReboot>,
+    /// The boots that were seen of each node's machine, the last one at the end.
+    pub boots: BTreeMap<LaneName, Vec<String>>,
     /// What was about to be created on the host and has not been removed: lane, kind, name.
     pub created: BTreeSet<(LaneName, String, String)>,
     /// The provider that the machines belong to.
@@ -174,17 +176,10 @@ impl State {
                 };
                 self.steps.insert(key, StepRecord::of(done));
             }
-            Body::RebootStarted { lane, step, boot } => {
-                let step = StepKey::new(lane, step.as_str());
-                self.reboots.insert(
-                    lane.clone(),
-                    PendingReboot {
-                        step,
-                        boot: boot.clone(),
-                    },
-                );
-            }
-            Body::RebootProven { lane, .. } => {
+            Body::BootSeen { lane, boot } => self.saw(lane, boot),
+            Body::RebootStarted { lane, step, boot } => self.reboots_from(lane, step, boot),
+            Body::RebootProven { lane, boot, .. } => {
+                self.saw(lane, boot);
                 self.reboots.remove(lane);
             }
             Body::MachineReplaced { lane, .. } => self.forget(lane),
@@ -254,10 +249,28 @@ impl State {
             .or_insert(StepRecord { status, done: None });
     }
 
+    /// A reboot of the machine, which runs this boot, is about to begin.
+    fn reboots_from(&mut self, lane: &LaneName, step: &StepId, boot: &str) {
+        self.saw(lane, boot);
+        let pending = PendingReboot {
+            step: StepKey::new(lane, step.as_str()),
+            boot: boot.to_owned(),
+        };
+        self.reboots.insert(lane.clone(), pending);
+    }
+
+    /// The machine runs this boot now.
+    fn saw(&mut self, lane: &LaneName, boot: &str) {
+        let boots = self.boots.entry(lane.clone()).or_default();
+        boots.retain(|known| known != boot);
+        boots.push(boot.to_owned());
+    }
+
     /// Nothing that was done on a machine holds once the machine is gone.
     pub(crate) fn forget(&mut self, lane: &LaneName) {
         self.machines.remove(lane);
         self.reboots.remove(lane);
+        self.boots.remove(lane);
         self.steps.retain(|key, _| key.lane != *lane);
     }
 }

@@ -103,6 +103,7 @@ fn what_happened(body: &Body) -> Option<String> {
         Body::MachineReplaced { .. } => {
             "the machine is another one; what was recorded of it no longer holds".to_owned()
         }
+        Body::BootSeen { boot, .. } => format!("runs the boot {}", clean(boot)),
         Body::Intent { what, name, .. } => format!("about to create {what} `{}`", clean(name)),
         Body::Removed { what, name, .. } => format!("removed {what} `{}`", clean(name)),
         Body::Warning { message, advice } => match advice {

@@ -106,6 +106,12 @@ pub enum Body {
         delay_ms: u64,
         failure: Failure,
     },
+    /// A node's machine runs another boot than the last one that was known.
+    BootSeen {
+        lane: LaneName,
+        /// What changes with every boot of the node and with nothing else.
+        boot: String,
+    },
     /// The engine is about to reboot a node because the step asked for it.
     RebootStarted {
         lane: LaneName,
@@ -214,6 +220,7 @@ impl Body {
             | Self::StepCancelled { lane, .. }
             | Self::StepBlocked { lane, .. }
             | Self::MachineReplaced { lane, .. }
+            | Self::BootSeen { lane, .. }
             | Self::Intent { lane, .. }
             | Self::Removed { lane, .. } => Some(lane),
             Self::RunStarted { .. }

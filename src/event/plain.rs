@@ -69,6 +69,7 @@ impl Plain {
             Body::StepFailed { .. } | Body::Warning { .. } => Verbosity::Quiet,
             Body::StepOutput { .. }
             | Body::StepProbing { .. }
+            | Body::BootSeen { .. }
             | Body::Intent { .. }
             | Body::Removed { .. } => Verbosity::Verbose,
             _ => Verbosity::Normal,

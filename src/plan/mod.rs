@@ -18,6 +18,33 @@ pub struct Target<'a> {
     pub config: &'a Config,
     /// The provider in use; never `auto`.
     pub provider: ProviderName,
+    /// What stands in for Windows.
+    pub testbed: Testbed,
     /// What the names of all that it has on this host begin with.
     pub prefix: &'a str,
+}
+
+/// What stands in for Windows machines, where a test says so in `WDEV_TESTBED`. No part of the product
+/// for users: it lets the whole flow run where there is no Windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Testbed {
+    /// Nothing: workers are Windows machines (with docker, Linux ones).
+    #[default]
+    None,
+    /// `linux`: workers are Linux machines, on every provider.
+    LinuxWorkers,
+    /// `1`: docker makes Linux machines that Vagrant takes for Windows.
+    DoubledWindows,
+}
+
+impl Testbed {
+    /// What `WDEV_TESTBED` says; other words mean nothing.
+    #[must_use]
+    pub fn from_env() -> Self {
+        match std::env::var("WDEV_TESTBED").as_deref() {
+            Ok("linux") => Self::LinuxWorkers,
+            Ok("1") => Self::DoubledWindows,
+            _ => Self::None,
+        }
+    }
 }

@@ -4,9 +4,11 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
+use super::{Target, Testbed};
+use crate::boxes::{self, Arch, Guest};
 use crate::channel::Os;
 use crate::config::model::{MachineSpec, ProviderName, Worker};
+use crate::error::Result;
 use crate::names::LaneName;
 
 /// One machine of a sandbox.
@@ -68,43 +70,59 @@ impl Node {
     }
 }
 
-/// The nodes of a sandbox: the control plane, then the workers in order.
+/// The nodes of a sandbox: the control plane, then the workers in order, each with its box settled.
 ///
 /// Docker machines are Linux, whatever the configuration says of a worker: that provider is for tests
 /// and demos.
-#[must_use]
-pub fn nodes(target: &Target) -> Vec<Node> {
+///
+/// # Errors
+/// `Configuration` or `Host` where there is no box for a node: see [`boxes::resolve`].
+pub fn nodes(target: &Target) -> Result<Vec<Node>> {
     let config = target.config;
-    let name = LaneName::new(&config.control_plane.name);
-    let control_plane = Node {
+    let machine = |name: &str, spec: &MachineSpec, guest: Guest<'_>| {
+        boxes::resolve(name, spec, guest, target.provider, Arch::host())
+    };
+    let control_plane = &config.control_plane;
+    let name = LaneName::new(&control_plane.name);
+    let mut nodes = vec![Node {
         unique_name: format!("{}-{name}", target.prefix),
         name,
         role: Role::ControlPlane,
         os: Os::Linux,
         os_title: "Linux".to_owned(),
-        address: config.control_plane.address,
-        machine: config.control_plane.machine.clone(),
-    };
-    let workers = config.workers.iter().map(|worker| {
-        let (os, os_title) = worker_os(worker, target.provider);
+        address: control_plane.address,
+        machine: machine(&control_plane.name, &control_plane.machine, Guest::Linux)?,
+    }];
+    for worker in &config.workers {
+        let (os, os_title) = worker_os(worker, target);
+        let guest = match os {
+            Os::Linux => Guest::Linux,
+            Os::Windows => Guest::Windows(&worker.windows),
+        };
+        if os == Os::Windows && target.provider != ProviderName::Sim {
+            boxes::check_kubernetes(&worker.windows, &config.kubernetes.version)?;
+        }
         let name = LaneName::new(&worker.name);
-        Node {
+        nodes.push(Node {
             unique_name: format!("{}-{name}", target.prefix),
             name,
             role: Role::Worker,
             os,
             os_title,
             address: worker.address,
-            machine: worker.machine.clone(),
-        }
-    });
-    std::iter::once(control_plane).chain(workers).collect()
+            machine: machine(&worker.name, &worker.machine, guest)?,
+        });
+    }
+    Ok(nodes)
 }
 
-fn worker_os(worker: &Worker, provider: ProviderName) -> (Os, String) {
-    if provider == ProviderName::Docker {
-        (Os::Linux, "Linux".to_owned())
-    } else {
-        (Os::Windows, format!("Windows Server {}", worker.windows))
+fn worker_os(worker: &Worker, target: &Target) -> (Os, String) {
+    let docker = target.provider == ProviderName::Docker;
+    match target.testbed {
+        Testbed::LinuxWorkers => (Os::Linux, "Linux".to_owned()),
+        Testbed::None if docker => (Os::Linux, "Linux".to_owned()),
+        Testbed::None | Testbed::DoubledWindows => {
+            (Os::Windows, format!("Windows Server {}", worker.windows))
+        }
     }
 }

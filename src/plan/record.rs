@@ -15,6 +15,7 @@ use crate::engine::state::{MACHINE, State};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Event;
 use crate::home::{SandboxFolder, write_whole};
+use crate::provider::vagrant::hypervisor::Choices;
 
 /// The version of the record's format.
 const VERSION: u32 = 1;
@@ -35,6 +36,9 @@ pub struct Record {
     /// The name of their network on this host.
     #[serde(default)]
     pub network: String,
+    /// What the user says of the provider.
+    #[serde(default)]
+    pub choices: Choices,
     /// Its nodes, also those that `variables.yml` no longer names but whose machines may exist.
     pub nodes: Vec<Node>,
     /// The seed of the simulated world, where there is one.
@@ -62,6 +66,7 @@ impl Record {
             provider,
             subnet,
             network,
+            choices: Choices::default(),
             nodes,
             sim_seed: None,
             boot_seconds,

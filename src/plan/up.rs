@@ -18,13 +18,17 @@ use crate::engine::plan::{Lane, Plan, Planned};
 use crate::engine::step::Step;
 use crate::error::Result;
 use crate::names::{LaneName, StepKey};
+use crate::provider::vagrant::hypervisor::features;
+
+/// A Windows box holds five to twelve GB.
+const FETCH_A_BOX: Duration = Duration::from_hours(1);
 
 /// The plan that makes the sandbox or completes it.
 ///
 /// # Errors
 /// When a script cannot be rendered or a hook cannot be read.
 pub fn plan(target: &Target) -> Result<Plan> {
-    let nodes = nodes(target);
+    let nodes = nodes(target)?;
     let mut lanes = vec![host(target)];
     for node in &nodes {
         let build = Build {
@@ -168,10 +172,28 @@ fn machine(target: &Target, node: &Node) -> Machine {
     };
     Machine {
         node: node.clone(),
-        timeouts: target.config.timeouts,
+        deadline: machine_deadline(target),
         // A container's size is fixed when it is made.
         resizable: target.provider != ProviderName::Docker,
         extra: extra(target.provider.as_str()) + &extra(node.name.as_str()),
+    }
+}
+
+/// How long making a machine may take: to boot, after the machines before it where they are made one
+/// after the other, and after its box has come over the network and was unpacked.
+fn machine_deadline(target: &Target) -> Duration {
+    let boot = target.config.timeouts.boot;
+    match target.provider {
+        ProviderName::Sim | ProviderName::Docker | ProviderName::Auto => boot,
+        provider => {
+            let machines = u32::try_from(target.config.workers.len() + 1).unwrap_or(u32::MAX);
+            let turns = if features(provider).parallel_creation {
+                1
+            } else {
+                machines
+            };
+            FETCH_A_BOX + boot.saturating_mul(turns)
+        }
     }
 }
 

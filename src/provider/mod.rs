@@ -64,6 +64,9 @@ pub struct Machine {
     pub detail: String,
     /// Where the host reaches it, when known.
     pub address: Option<IpAddr>,
+    /// The MAC address of its adapter in the nodes' subnet, as `00:15:5d:01:02:03`, where the guest
+    /// itself must give that adapter its address; known after `up`.
+    pub private_mac: Option<String>,
 }
 
 /// What makes machines.

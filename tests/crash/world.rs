@@ -169,6 +169,7 @@ impl Sandbox {
         clock: Clock,
     ) -> impl Future<Output = Finished> + Send + 'static {
         let target = Target {
+            testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             prefix: "wdev-test",
@@ -206,11 +207,12 @@ impl Sandbox {
 
     fn sim(&self, clock: Clock) -> Arc<Sim> {
         let target = Target {
+            testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             prefix: "wdev-test",
         };
-        let nodes = nodes(&target).into_iter().map(|node| SimNode {
+        let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,
             os: node.os,
             control_plane: node.role == Role::ControlPlane,

@@ -29,6 +29,7 @@ fn type_of(body: &Body) -> &'static str {
         Body::StepCancelled { .. } => "step_cancelled",
         Body::StepBlocked { .. } => "step_blocked",
         Body::MachineReplaced { .. } => "machine_replaced",
+        Body::BootSeen { .. } => "boot_seen",
         Body::Intent { .. } => "intent",
         Body::Removed { .. } => "removed",
         Body::Warning { .. } => "warning",
@@ -38,7 +39,7 @@ fn type_of(body: &Body) -> &'static str {
     }
 }
 
-const TYPES: usize = 20;
+const TYPES: usize = 21;
 
 fn read(line: &str) -> Event {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))

@@ -208,6 +208,13 @@ pub fn sample_run() -> Vec<Event> {
             },
         ),
         (
+            41,
+            Body::BootSeen {
+                lane: cp.clone(),
+                boot: "boot-0".to_owned(),
+            },
+        ),
+        (
             42,
             Body::Removed {
                 lane: cp.clone(),

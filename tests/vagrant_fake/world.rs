@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ipnet::Ipv4Net;
 use wdev::channel::{Channel, Io, Line, Mode, Os, Script};
 use wdev::clock::Clock;
+use wdev::config::model::ProviderName;
 use wdev::error::Failure;
+use wdev::ledger::Ledger;
 use wdev::names::LaneName;
 use wdev::provider::Provider;
+use wdev::provider::vagrant::hypervisor::{Choices, Hypervisor};
 use wdev::provider::vagrant::{MachineRef, Settings, Vagrant};
 use wdev::stop::Stop;
 
@@ -20,6 +24,12 @@ pub const LOCKED: &str =
     "print 1,,error-exit,Vagrant::Errors::MachineLocked,because it is locked!\nexit 1\n";
 pub const SSH_CONFIG: &str =
     "expect ssh-config cp\nprint 1,cp,ssh-config,Host cp\\n  Port 2222\\n\n";
+
+/// A hypervisor that needs nothing beside Vagrant.
+#[derive(Debug)]
+struct Nothing;
+
+impl Hypervisor for Nothing {}
 
 /// A sandbox with one machine `cp`, whose Vagrant and SSH are fakes.
 pub struct World {
@@ -66,7 +76,8 @@ impl World {
         Vagrant::new(Settings {
             program,
             dir: self.dir.path().to_owned(),
-            provider: "libvirt",
+            sandbox: self.dir.path().to_owned(),
+            provider: ProviderName::Libvirt,
             machines: vec![MachineRef {
                 lane: cp(),
                 os: Os::Linux,
@@ -75,7 +86,11 @@ impl World {
             boot: Duration::from_mins(2),
             halt: Duration::from_mins(1),
             clock,
-            network: None,
+            network: "wdev-test".to_owned(),
+            subnet: Ipv4Net::default(),
+            choices: Choices::default(),
+            ledger: Ledger::new(self.path("state")),
+            hypervisor: Some(Arc::new(Nothing)),
             ssh: Some(self.ssh.program.clone()),
         })
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::guest::inputs;
-use crate::config::model::Timeouts;
 use crate::engine::state::MACHINE;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
 use crate::error::Result;
@@ -15,15 +14,19 @@ use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::Power;
 
+/// The fact that names the adapter which the guest itself must give its address.
+pub const PRIVATE_MAC: &str = "private_mac";
 /// How long a machine that should answer may take to do so.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+const NESTED: &str = "nested_virtualization";
 
 /// The first step of every node's lane.
 pub struct Machine {
     /// The node.
     pub node: Node,
     /// How long it may take.
-    pub timeouts: Timeouts,
+    pub deadline: Duration,
     /// Whether a restart can give it another size.
     pub resizable: bool,
     /// The user's own Ruby for it.
@@ -68,20 +71,23 @@ impl Step for Machine {
                 inputs.insert(name.to_owned(), value.clone());
             }
         }
+        if machine.nested_virtualization {
+            inputs.insert(NESTED.to_owned(), "true".to_owned());
+        }
         inputs
     }
 
     fn limits(&self) -> Limits {
         Limits {
             expected: Duration::from_mins(2),
-            deadline: self.timeouts.boot,
+            deadline: self.deadline,
             attempts: 3,
             pause: Duration::from_secs(5),
         }
     }
 
     fn on_change(&self, changed: &[String]) -> OnChange {
-        let size = |name: &String| name == "cpus" || name == "memory";
+        let size = |name: &String| ["cpus", "memory", NESTED].contains(&name.as_str());
         // A restart applies a size, and takes nothing away; another box or address makes another machine.
         if self.resizable && changed.iter().all(size) {
             OnChange::Alone
@@ -96,7 +102,10 @@ impl Step for Machine {
             return Ok(Probe::Missing(format!("the machine is {}", machine.detail)));
         }
         match cx.channel().boot_identity(PATIENCE, &cx.io).await {
-            Ok(_) => Ok(Probe::InPlace),
+            Ok(boot) => {
+                saw(cx, boot).await?;
+                Ok(Probe::InPlace)
+            }
             Err(failure) => Ok(Probe::Missing(format!(
                 "the machine does not answer: {failure}"
             ))),
@@ -118,10 +127,14 @@ impl Step for Machine {
             cx.provider.halt(&cx.lane, &cx.io).await?;
         }
         let machine = cx.provider.up(&cx.lane, &cx.io).await?;
+        // A machine that does not tell yet is asked by the steps that need it.
+        if let Ok(boot) = cx.channel().boot_identity(PATIENCE, &cx.io).await {
+            saw(cx, boot).await?;
+        }
         let address = machine.address.map(|address| address.to_string());
-        let facts = address
-            .map(|address| ("address".to_owned(), address))
+        let facts = [("address", address), (PRIVATE_MAC, machine.private_mac)]
             .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
             .collect();
         Ok(Done {
             facts,
@@ -130,4 +143,21 @@ impl Step for Machine {
             proven: true,
         })
     }
+}
+
+/// Records the boot that the machine runs, and says when it is not the one that it ran last.
+async fn saw(cx: &Context, boot: String) -> Result<()> {
+    let boots = cx.known.read(|state| state.boots.get(&cx.lane).cloned());
+    let boots = boots.unwrap_or_default();
+    if boots.last() == Some(&boot) {
+        return Ok(());
+    }
+    if boots.contains(&boot) {
+        cx.io.note(
+            "it runs a boot that was seen before: the machine was set back, as by a snapshot; every step \
+             is looked at again",
+        );
+    }
+    let lane = cx.lane.clone();
+    cx.recorder.record(Body::BootSeen { lane, boot }).await
 }

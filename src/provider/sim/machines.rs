@@ -166,6 +166,7 @@ fn seen(world: &World, name: &LaneName, now: u64) -> Machine {
             id: None,
             detail: "absent".to_owned(),
             address: None,
+            private_mac: None,
         };
     };
     let (power, detail) = match &machine.stage {
@@ -180,6 +181,7 @@ fn seen(world: &World, name: &LaneName, now: u64) -> Machine {
         id: Some(machine.id.clone()),
         detail: format!("{detail} (simulated)"),
         address: Some(machine.address.into()),
+        private_mac: None,
     }
 }
 

@@ -91,7 +91,7 @@ impl Channel for VagrantChannel {
 
     async fn boot_identity(&self, patience: Duration, io: &Io) -> Result<String> {
         let node = self.node()?;
-        if let Some(started) = node.container_started(patience, io).await {
+        if let Some(started) = node.boot_by_hypervisor(patience, io).await {
             return started;
         }
         let mut lines = Vec::new();

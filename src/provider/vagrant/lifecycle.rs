@@ -6,6 +6,7 @@ use super::call::{Ended, narrate};
 use super::lock::Held;
 use super::node::{CONNECT, MARGIN, Node};
 use super::orphan;
+use super::records::Entry;
 use crate::channel::Io;
 use crate::diagnose::classify;
 use crate::error::{Failure, Kind, Result, io_failure};
@@ -17,6 +18,12 @@ const CREATE: Duration = Duration::from_hours(1);
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(3);
 /// How often `up` may begin anew: after a leftover was removed, or the machine changed by itself.
 const ATTEMPTS: u32 = 3;
+/// How Vagrant says that the hypervisor has made and started the machine, so that the next one may be
+/// made (`templates/locales/en.yml`: `boot_waiting`, and Hyper-V's `waiting_for_ip`).
+const MADE: [&str; 2] = [
+    "Waiting for machine to boot",
+    "Waiting for the machine to report its IP address",
+];
 /// The pseudo id of a docker machine whose container is about to be made
 /// (`plugins/providers/docker/action/init_state.rb`).
 const PREPARING: &str = "preparing";
@@ -31,14 +38,12 @@ impl Node {
                 Power::Running => {
                     if machine.id == self.booted()? && self.answer(&held, CONNECT, io).await.is_ok()
                     {
-                        return Ok(machine);
+                        return self.started(machine, io).await;
                     }
                     // `vagrant up` would skip network, hostname and key of a machine that runs.
                     io.note("its start was not seen to its end; restarting it");
                     self.forget_boot()?;
-                    let args = ["reload", self.name(), "--no-provision"];
-                    let limit = self.halt + self.boot + MARGIN;
-                    self.call(&held, &args, limit, io, &mut narrate(io)).await?
+                    self.reload(&held, io).await?
                 }
                 Power::Absent | Power::Off | Power::Suspended | Power::Changing => {
                     self.forget_boot()?;
@@ -46,7 +51,13 @@ impl Node {
                 }
             };
             if !ended.finished.ok() {
-                if self.reclaim_name(&ended, io).await? {
+                let known = self.id()?;
+                let (machine, said) = (&self.machine, &ended.said);
+                let hypervisor = &self.hypervisor;
+                if hypervisor
+                    .reclaim(machine, known.as_deref(), said, io)
+                    .await?
+                {
                     continue;
                 }
                 return Err(Box::new(ended.failure()));
@@ -56,6 +67,7 @@ impl Node {
                 io.note(format!("Vagrant says done, but it is {}", machine.detail));
                 continue;
             }
+            let machine = self.started(machine, io).await?;
             self.answer(&held, self.boot, io).await?;
             self.remember_boot(machine.id.as_deref().unwrap_or_default())?;
             return Ok(machine);
@@ -72,10 +84,28 @@ impl Node {
         ))
     }
 
+    /// What is to be done for a machine that Vagrant has running.
+    async fn started(&self, machine: Machine, io: &Io) -> Result<Machine> {
+        let _one_at_a_time = self.shared.lock().await;
+        let id = machine.id.clone().unwrap_or_default();
+        let private_mac = self.hypervisor.after_start(&self.machine, &id, io).await?;
+        Ok(Machine {
+            private_mac,
+            ..machine
+        })
+    }
+
+    async fn before_start(&self, io: &Io) -> Result<()> {
+        let _one_at_a_time = self.shared.lock().await;
+        self.hypervisor.before_start(&self.machine, io).await
+    }
+
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
-        if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
-            docker.ensure_network(&*network.lock().await, io).await?;
-        }
+        self.before_start(io).await?;
+        let mut creation = match &self.creation {
+            Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
+            None => None,
+        };
         let args = [
             "up",
             self.name(),
@@ -86,25 +116,27 @@ impl Node {
             "--no-install-provider",
         ];
         let limit = CREATE + self.boot;
-        self.call(held, &args, limit, io, &mut narrate(io)).await
+        let mut tell = narrate(io);
+        let mut entry = |entry: &Entry| {
+            if let Entry::Record(record) = entry
+                && let Some((_, lines)) = record.talk()
+                && lines
+                    .iter()
+                    .any(|line| MADE.iter().any(|made| line.contains(made)))
+            {
+                // From here on it only boots.
+                creation = None;
+            }
+            tell(entry);
+        };
+        self.call(held, &args, limit, io, &mut entry).await
     }
 
-    /// Removes a container that has our unique name but that Vagrant does not know: one whose creation
-    /// was cut short. Says whether trying again makes sense.
-    async fn reclaim_name(&self, ended: &Ended, io: &Io) -> Result<bool> {
-        let taken = classify(&ended.said).is_some_and(|known| known.id == "docker-name-taken");
-        let (true, Some(docker)) = (taken, &self.docker) else {
-            return Ok(false);
-        };
-        let name = &self.machine.unique;
-        let Some(found) = docker.find(name, io).await? else {
-            return Ok(false);
-        };
-        if self.id()?.as_ref() == Some(&found) {
-            return Ok(false);
-        }
-        io.note(format!("removing the half-made container `{name}`"));
-        docker.remove(name, io).await
+    async fn reload(&self, held: &Held, io: &Io) -> Result<Ended> {
+        self.before_start(io).await?;
+        let args = ["reload", self.name(), "--no-provision"];
+        let limit = self.halt + self.boot + MARGIN;
+        self.call(held, &args, limit, io, &mut narrate(io)).await
     }
 
     pub(super) async fn halt(&self, io: &Io) -> Result<()> {
@@ -143,11 +175,7 @@ impl Node {
                 format!("there is no machine `{}` to restart", self.name()),
             )));
         };
-        let args = ["reload", self.name(), "--no-provision"];
-        let limit = self.halt + self.boot + MARGIN;
-        self.call(&held, &args, limit, io, &mut narrate(io))
-            .await?
-            .good()?;
+        self.reload(&held, io).await?.good()?;
         self.answer(&held, self.boot, io).await?;
         self.remember_boot(&id)
     }
@@ -158,13 +186,11 @@ impl Node {
             self.forget_boot()?;
             self.destroy_held(&held, io).await?;
         }
-        if let Some(docker) = &self.docker
-            && docker.remove(&self.machine.unique, io).await?
-        {
-            io.note(format!("removed the container `{}`", self.machine.unique));
-        }
-        if let (Some(docker), Some(network)) = (&self.docker, &self.network) {
-            docker.remove_network(&*network.lock().await, io).await?;
+        if self.hypervisor.remove_rest(&self.machine, io).await? {
+            io.note(format!(
+                "removed what was left of the machine `{}`",
+                self.machine.unique
+            ));
         }
         Ok(())
     }
@@ -186,9 +212,9 @@ impl Node {
         let Some(id) = self.id()? else {
             return Ok(());
         };
-        let by_docker = self.docker.is_some();
+        let removable = self.hypervisor.removes_machines();
         let described = self.caller.dir.join("Vagrantfile").is_file();
-        if !described && !by_docker {
+        if !described && !removable {
             return Err(Box::new(
                 Failure::new(
                     Kind::Provider,
@@ -204,11 +230,11 @@ impl Node {
             let ended = self.call(held, &args, limit, io, &mut narrate(io)).await?;
             let gone =
                 ended.finished.ok() && self.inspect_held(held, io).await?.power == Power::Absent;
-            if !gone && !by_docker {
+            if !gone && !removable {
                 return Err(Box::new(ended.failure()));
             }
         }
-        // What is left for docker is the container, which goes next, and what Vagrant remembers.
+        // What is left goes next, by the hypervisor; and what Vagrant remembers.
         match std::fs::remove_dir_all(self.data()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -6,8 +6,8 @@
 mod call;
 mod channel;
 mod check;
-pub mod docker;
 mod environment;
+pub mod hypervisor;
 mod lifecycle;
 mod lock;
 mod node;
@@ -22,14 +22,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ipnet::Ipv4Net;
+use tokio::sync::Mutex;
 
 pub use self::channel::VagrantChannel;
 pub use self::check::{OLDEST, find_program};
+use self::hypervisor::{Choices, Hypervisor, Site};
+use self::lock::MachineLock;
 use self::node::Node;
 use super::{Features, Machine, Provider};
 use crate::channel::{Channel, Io, Os};
 use crate::clock::Clock;
+use crate::config::model::ProviderName;
+/// Where the failures were before they had a module of their own.
+pub use crate::diagnose as failure;
 use crate::error::{Failure, Kind, Result};
+use crate::ledger::Ledger;
 use crate::names::LaneName;
 
 /// Everything that the driver must be told.
@@ -39,8 +47,10 @@ pub struct Settings {
     pub program: PathBuf,
     /// The folder with the rendered Vagrantfile.
     pub dir: PathBuf,
-    /// Vagrant's name of the provider, such as `docker`.
-    pub provider: &'static str,
+    /// The sandbox's folder, which stands for it in the ledger.
+    pub sandbox: PathBuf,
+    /// The provider; never `auto` or `sim`.
+    pub provider: ProviderName,
     /// The machines that the Vagrantfile defines.
     pub machines: Vec<MachineRef>,
     /// From the start of a machine until it answers. Fetching and unpacking a box comes on top.
@@ -51,8 +61,16 @@ pub struct Settings {
     pub clock: Clock,
     /// The OpenSSH client; the one on `PATH` when none is given.
     pub ssh: Option<PathBuf>,
-    /// The network to make for the machines, where the provider is docker.
-    pub network: Option<docker::Network>,
+    /// The name of the machines' network on this host.
+    pub network: String,
+    /// The subnet of the machines' addresses.
+    pub subnet: Ipv4Net,
+    /// What the user says of the provider.
+    pub choices: Choices,
+    /// What wdev has made on this host for several sandboxes.
+    pub ledger: Ledger,
+    /// What the provider needs beside Vagrant, in place of its own module: for tests.
+    pub hypervisor: Option<Arc<dyn Hypervisor>>,
 }
 
 /// One machine of the Vagrantfile.
@@ -70,8 +88,11 @@ pub struct MachineRef {
 /// The provider.
 #[derive(Debug)]
 pub struct Vagrant {
-    provider: &'static str,
+    provider: ProviderName,
     caller: call::Caller,
+    hypervisor: Arc<dyn Hypervisor>,
+    /// Held while something that the machines share is made or removed.
+    shared: Arc<Mutex<()>>,
     nodes: BTreeMap<LaneName, Arc<Node>>,
 }
 
@@ -82,26 +103,48 @@ impl Vagrant {
         let caller = call::Caller {
             program: settings.program,
             dir: settings.dir,
-            provider: settings.provider,
+            provider: settings.provider.as_str(),
             clock: settings.clock,
             ssh: settings.ssh,
         };
-        let network = settings
-            .network
-            .map(|network| Arc::new(tokio::sync::Mutex::new(network)));
+        // Of these, two machines made at the same time get in each other's way.
+        let creation = (!hypervisor::features(settings.provider).parallel_creation).then(|| {
+            let file = settings.ledger.lock_file(settings.provider.as_str());
+            MachineLock::new(file, settings.clock)
+        });
+        let site = Site {
+            sandbox: settings.sandbox,
+            dir: caller.dir.clone(),
+            network: settings.network,
+            subnet: settings.subnet,
+            choices: settings.choices,
+            ledger: settings.ledger,
+            clock: settings.clock,
+        };
+        let hypervisor = settings
+            .hypervisor
+            .unwrap_or_else(|| hypervisor::open(settings.provider, site));
+        let shared = Arc::new(Mutex::new(()));
         let nodes = settings
             .machines
             .into_iter()
             .map(|machine| {
                 let lane = machine.lane.clone();
-                let mut node = Node::new(caller.clone(), machine, settings.boot, settings.halt);
-                node.network.clone_from(&network);
+                let node = Node::new(
+                    caller.clone(),
+                    machine,
+                    (settings.boot, settings.halt),
+                    Arc::clone(&hypervisor),
+                    (Arc::clone(&shared), creation.clone()),
+                );
                 (lane, Arc::new(node))
             })
             .collect();
         Self {
             provider: settings.provider,
             caller,
+            hypervisor,
+            shared,
             nodes,
         }
     }
@@ -126,31 +169,17 @@ fn unknown(name: &LaneName) -> Box<Failure> {
 #[async_trait]
 impl Provider for Vagrant {
     fn name(&self) -> &'static str {
-        self.provider
+        self.provider.as_str()
     }
 
     fn features(&self) -> Features {
-        let docker = self.provider == "docker";
-        Features {
-            // Only these declare it (lib/vagrant/batch_action.rb); we start one process per machine.
-            parallel_creation: docker || self.provider == "libvirt",
-            snapshots: !docker,
-            static_addresses: self.provider != "hyperv",
-            needs_elevation: false,
-            windows: !docker,
-            simulated: false,
-        }
+        hypervisor::features(self.provider)
     }
 
     async fn check(&self, io: &Io) -> Result<()> {
-        check::version(&self.caller, io).await?;
+        let version = check::version(&self.caller, io).await?;
         self.caller.ssh()?;
-        if self.provider == "docker" {
-            docker::Docker::new(self.caller.clock)
-                .check(check::LIMIT, io)
-                .await?;
-        }
-        Ok(())
+        self.hypervisor.check(version, io).await
     }
 
     async fn inspect(&self, node: &LaneName, io: &Io) -> Result<Machine> {
@@ -170,7 +199,14 @@ impl Provider for Vagrant {
     }
 
     async fn destroy(&self, node: &LaneName, io: &Io) -> Result<()> {
-        self.node(node)?.destroy(io).await
+        self.node(node)?.destroy(io).await?;
+        let _one_at_a_time = self.shared.lock().await;
+        for other in self.nodes.values() {
+            if other.id()?.is_some() {
+                return Ok(());
+            }
+        }
+        self.hypervisor.after_last(io).await
     }
 
     fn channel(&self, node: &LaneName) -> Arc<dyn Channel> {

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::MachineRef;
 use super::call::{Call, Caller, Ended};
-use super::docker::{Docker, Network};
+use super::hypervisor::Hypervisor;
 use super::lock::{Held, MachineLock};
 use super::records::Entry;
 use super::state::power;
@@ -35,22 +35,31 @@ pub struct Node {
     pub(super) lock: MachineLock,
     pub(super) boot: Duration,
     pub(super) halt: Duration,
-    pub(super) docker: Option<Docker>,
-    /// Locked while it is made or removed: the machines of a sandbox come and go at once.
-    pub(super) network: Option<Arc<Mutex<Network>>>,
+    pub(super) hypervisor: Arc<dyn Hypervisor>,
+    /// Held while something that the machines of the sandbox share is made or removed.
+    pub(super) shared: Arc<Mutex<()>>,
+    /// Held while a machine is made, where two at a time get in each other's way.
+    pub(super) creation: Option<MachineLock>,
 }
 
 impl Node {
-    pub(super) fn new(caller: Caller, machine: MachineRef, boot: Duration, halt: Duration) -> Self {
+    pub(super) fn new(
+        caller: Caller,
+        machine: MachineRef,
+        (boot, halt): (Duration, Duration),
+        hypervisor: Arc<dyn Hypervisor>,
+        (shared, creation): (Arc<Mutex<()>>, Option<MachineLock>),
+    ) -> Self {
         let own = caller.dir.join(".driver");
         Self {
             lock: MachineLock::new(own.join(format!("{}.lock", machine.lane)), caller.clock),
-            docker: (caller.provider == "docker").then(|| Docker::new(caller.clock)),
             caller,
             machine,
             boot,
             halt,
-            network: None,
+            hypervisor,
+            shared,
+            creation,
         }
     }
 
@@ -106,6 +115,7 @@ impl Node {
                 id: self.id()?,
                 detail: "another Vagrant is at work on it".to_owned(),
                 address: None,
+                private_mac: None,
             }),
             Err(failure) => Err(failure),
         }
@@ -136,6 +146,7 @@ impl Node {
                     id: (power != Power::Absent).then_some(id),
                     detail: word,
                     address: None,
+                    private_mac: None,
                 })
             }
             None => Err(Box::new(ended.failure())),
@@ -221,22 +232,20 @@ impl Node {
         Ok(self.ssh(true, io).await?.interactive())
     }
 
-    /// The time of the container's start; none where the provider is not docker. Containers share the
-    /// boot id of their host.
-    pub(super) async fn container_started(
+    /// What changes with every boot, where the hypervisor tells it; none where the guest must.
+    pub(super) async fn boot_by_hypervisor(
         &self,
         patience: Duration,
         io: &Io,
     ) -> Option<Result<String>> {
-        let docker = self.docker.as_ref()?;
-        Some(match self.id() {
-            Ok(Some(id)) => docker.started(&id, patience, io).await,
-            Ok(None) => Err(Box::new(Failure::new(
+        match self.id() {
+            Ok(Some(id)) => self.hypervisor.boot_identity(&id, patience, io).await,
+            Ok(None) => Some(Err(Box::new(Failure::new(
                 Kind::Provider,
                 format!("there is no machine `{}`", self.name()),
-            ))),
-            Err(failure) => Err(failure),
-        })
+            )))),
+            Err(failure) => Some(Err(failure)),
+        }
     }
 
     pub(super) async fn call(
@@ -264,6 +273,7 @@ fn absent() -> Machine {
         id: None,
         detail: "not_created".to_owned(),
         address: None,
+        private_mac: None,
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use ipnet::Ipv4Net;
+use async_trait::async_trait;
 
+use super::super::MachineRef;
+use super::super::check::LIMIT as CHECK_LIMIT;
+use super::{Hypervisor, Site};
 use crate::channel::Io;
-use crate::clock::Clock;
-use crate::diagnose::{Said, failure};
+use crate::diagnose::{Said, classify, failure};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::process::{Command, Finished, run};
@@ -14,37 +16,28 @@ use crate::process::{Command, Finished, run};
 /// How long Docker may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The network of a sandbox's docker machines.
+/// Docker's command line, for one sandbox.
 ///
-/// Vagrant takes a network that has the machines' subnet already
+/// The machines' network is made and removed here: Vagrant takes a network that has the machines' subnet already
 /// (`plugins/providers/docker/action/prepare_networks.rb`). One that it makes itself is gone as soon as
 /// any `vagrant destroy` on this host finds it without a running machine (`destroy_network.rb`), also
 /// when it belongs to machines of others that are off or about to be connected.
-#[derive(Debug, Clone)]
-pub struct Network {
-    /// Its name, unique on this host.
-    pub name: String,
-    /// Its subnet.
-    pub subnet: Ipv4Net,
-}
-
-/// Docker's command line.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Docker {
-    clock: Clock,
+    site: Site,
 }
 
 impl Docker {
-    /// Docker, with the clock for its limits.
+    /// For one sandbox.
     #[must_use]
-    pub fn new(clock: Clock) -> Self {
-        Self { clock }
+    pub fn new(site: Site) -> Self {
+        Self { site }
     }
 
-    /// Checks that the daemon answers, within `limit`.
-    pub async fn check(&self, limit: Duration, io: &Io) -> Result<()> {
+    /// Checks that the daemon answers.
+    async fn answers(&self, io: &Io) -> Result<()> {
         let args = ["version", "--format", "{{.Server.Version}}"];
-        let (finished, lines) = self.ask(&args, limit, io).await?;
+        let (finished, lines) = self.ask(&args, CHECK_LIMIT, io).await?;
         if finished.ok() && lines.iter().any(|line| !line.trim().is_empty()) {
             return Ok(());
         }
@@ -59,7 +52,7 @@ impl Docker {
     }
 
     /// When the container was started; changes with every start.
-    pub async fn started(&self, container: &str, limit: Duration, io: &Io) -> Result<String> {
+    async fn started(&self, container: &str, limit: Duration, io: &Io) -> Result<String> {
         let format = "{{.State.Running}} {{.State.StartedAt}}";
         let args = ["inspect", "--type", "container", "-f", format, container];
         let (finished, lines) = self.ask(&args, limit, io).await?;
@@ -77,7 +70,7 @@ impl Docker {
     }
 
     /// The id of the container with exactly this name, when there is one.
-    pub async fn find(&self, name: &str, io: &Io) -> Result<Option<String>> {
+    async fn find(&self, name: &str, io: &Io) -> Result<Option<String>> {
         // The filter takes a regular expression; names hold none of its special characters but dots.
         let filter = format!("name=^/{}$", name.replace('.', "\\."));
         let args = [
@@ -100,7 +93,7 @@ impl Docker {
     }
 
     /// Removes the container with exactly this name; none is fine. Says whether there was one.
-    pub async fn remove(&self, name: &str, io: &Io) -> Result<bool> {
+    async fn remove(&self, name: &str, io: &Io) -> Result<bool> {
         let Some(id) = self.find(name, io).await? else {
             return Ok(false);
         };
@@ -115,12 +108,12 @@ impl Docker {
     ///
     /// # Errors
     /// `Host` when another network has addresses of its subnet.
-    pub async fn ensure_network(&self, network: &Network, io: &Io) -> Result<()> {
-        let Network { name, subnet } = network;
+    async fn ensure_network(&self, io: &Io) -> Result<()> {
+        let name = self.site.network.as_str();
         if self.has_network(name, io).await? {
             return Ok(());
         }
-        let subnet = subnet.to_string();
+        let subnet = self.site.subnet.to_string();
         let args = ["network", "create", "--subnet", &subnet, name];
         let (finished, _) = self.ask(&args, LIMIT, io).await?;
         if finished.ok() {
@@ -137,8 +130,8 @@ impl Docker {
     }
 
     /// Removes the network once no machine, running or not, belongs to it; none is fine.
-    pub async fn remove_network(&self, network: &Network, io: &Io) -> Result<()> {
-        let name = network.name.as_str();
+    async fn remove_network(&self, io: &Io) -> Result<()> {
+        let name = self.site.network.as_str();
         let filter = format!("network={name}");
         let args = ["ps", "-a", "-q", "--filter", &filter];
         let (finished, lines) = self.ask(&args, LIMIT, io).await?;
@@ -177,6 +170,7 @@ impl Docker {
             }
         };
         match self
+            .site
             .clock
             .timeout(limit, run(command, &io.stop, &mut take))
             .await
@@ -191,6 +185,54 @@ impl Docker {
                 .advise("restart Docker, then run the same again"),
             )),
         }
+    }
+}
+
+#[async_trait]
+impl Hypervisor for Docker {
+    async fn check(&self, _vagrant: (u32, u32, u32), io: &Io) -> Result<()> {
+        self.answers(io).await
+    }
+
+    async fn before_start(&self, _machine: &MachineRef, io: &Io) -> Result<()> {
+        self.ensure_network(io).await
+    }
+
+    async fn reclaim(
+        &self,
+        machine: &MachineRef,
+        known: Option<&str>,
+        said: &Said,
+        io: &Io,
+    ) -> Result<bool> {
+        let name = machine.unique.as_str();
+        if classify(said).is_none_or(|failure| failure.id != "docker-name-taken") {
+            return Ok(false);
+        }
+        match self.find(name, io).await? {
+            Some(found) if known != Some(found.as_str()) => {
+                io.note(format!("removing the half-made container `{name}`"));
+                self.remove(name, io).await
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn removes_machines(&self) -> bool {
+        true
+    }
+
+    async fn remove_rest(&self, machine: &MachineRef, io: &Io) -> Result<bool> {
+        self.remove(&machine.unique, io).await
+    }
+
+    async fn after_last(&self, io: &Io) -> Result<()> {
+        self.remove_network(io).await
+    }
+
+    /// The time of the container's start: containers share the boot id of their host.
+    async fn boot_identity(&self, id: &str, patience: Duration, io: &Io) -> Option<Result<String>> {
+        Some(self.started(id, patience, io).await)
     }
 }
 
