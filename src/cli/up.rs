@@ -87,7 +87,6 @@ fn choices(config: &Config) -> Choices {
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
         hyperv_switch: config.vagrant.hyperv_switch.clone(),
-        hyperv_switch: config.vagrant.hyperv_switch.clone(),
         emulated: config.vagrant.libvirt_driver == LibvirtDriver::Qemu,
     }
 }

@@ -8,7 +8,6 @@ use super::node::{CONNECT, MARGIN, Node};
 use super::orphan;
 use super::records::Entry;
 use crate::channel::Io;
-use crate::diagnose::classify;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::provider::{Machine, Power};
 
