@@ -15,6 +15,7 @@ mod orphan;
 mod provision;
 pub mod records;
 pub mod state;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ use ipnet::Ipv4Net;
 use tokio::sync::Mutex;
 
 pub use self::channel::VagrantChannel;
-pub use self::check::{OLDEST, find_program};
+pub use self::check::find_program;
 use self::hypervisor::{Choices, Hypervisor, Site};
 use self::lock::MachineLock;
 use self::node::Node;
@@ -178,6 +179,9 @@ impl Provider for Vagrant {
 
     async fn check(&self, io: &Io) -> Result<()> {
         let version = check::version(&self.caller, io).await?;
+        for remark in check::rules(self.provider, version, None)? {
+            io.note(remark);
+        }
         self.caller.ssh()?;
         self.hypervisor.check(version, io).await
     }
