@@ -18,9 +18,10 @@ soak:
 	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 \
 	    cargo test --release --test real_docker -- --nocapture
 
-# Prints figures and how they stand against their targets; never fails for being slow.
+# Prints figures and how they stand against their targets; never fails for being slow. What needs real
+# machines is skipped, and said, where they cannot be made.
 bench:
-	cargo bench --bench report
+	settings=$$(tests/real/prepare || true) && env $$settings cargo bench --bench report
 
 # A whole simulated sandbox at 60 times real speed, in a folder of its own.
 demo:

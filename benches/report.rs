@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
+mod latency;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -60,6 +62,7 @@ fn main() {
     rows.push(memory());
     rows.extend(engine_overhead());
     rows.extend(journal_append());
+    rows.extend(latency::rows());
 
     println!(
         "{:<44} {:>12}  {:<28} verdict",

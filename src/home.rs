@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::logs::step_log_name;
 use crate::names::{LaneName, RunId, StepId};
+use crate::replace::{folder_of, replace};
 
 /// How often, and after what pause, a lock is tried again that may only be looked at.
 const LOOKS: u32 = 5;
@@ -341,19 +342,12 @@ pub fn state_folder() -> Result<PathBuf> {
 }
 
 /// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.
-#[cfg(unix)]
 fn same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+    let open = file.try_clone().and_then(same_file::Handle::from_file);
+    match (open, same_file::Handle::from_path(path)) {
+        (Ok(open), Ok(named)) => open == named,
         _ => false,
     }
-}
-
-/// Whether `path` still leads to the open file. Windows keeps the name until the file is closed.
-#[cfg(not(unix))]
-fn same_file(_file: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// Writes a file in one move: whole, or not at all.
@@ -362,13 +356,13 @@ fn same_file(_file: &File, path: &Path) -> bool {
 /// `Host` when it cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |error: &std::io::Error| io_failure("write", path, error);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+    let folder = folder_of(path);
+    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(|error| failed(&error))?;
     file.write_all(bytes).map_err(|error| failed(&error))?;
     // Or a power cut could leave the new name with none of the bytes.
     file.as_file().sync_all().map_err(|error| failed(&error))?;
-    file.persist(path).map_err(|error| failed(&error.error))?;
-    sync_folder(folder);
+    replace(file, path).map_err(|error| failed(&error))?;
+    sync_folder(&folder);
     Ok(())
 }
 

@@ -19,5 +19,6 @@ pub mod plan;
 pub mod process;
 pub mod provider;
 pub mod render;
+pub mod replace;
 pub mod stop;
 pub mod ui;

@@ -1,5 +1,15 @@
 //! Arguments in, exit code out.
 
-fn main() -> std::process::ExitCode {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // On Windows wdev also runs as its own helper, beside the command line that people use.
+    if let Some(done) = wdev::process::helper() {
+        return if done {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
     wdev::cli::main().into()
 }

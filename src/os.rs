@@ -9,3 +9,14 @@ pub enum Os {
     /// Windows Server; scripts are Windows PowerShell 5.1.
     Windows,
 }
+
+impl Os {
+    /// What its scripts' names end in.
+    #[must_use]
+    pub const fn script_ending(self) -> &'static str {
+        match self {
+            Self::Linux => "sh",
+            Self::Windows => "ps1",
+        }
+    }
+}

@@ -162,12 +162,9 @@ fn ruby_gives_every_value_of_the_vagrantfile_back() {
             expect("config.vm.define.vm.provider.image=", &machine.r#box);
             expect(
                 "config.vm.define.vm.provision.path=",
-                &machine.steps[0].path,
+                machine.steps[0].path.as_deref().unwrap(),
             );
-            expect(
-                "config.vm.define.vm.provision.path=",
-                &format!("steps/{}/probe.sh", machine.name),
-            );
+            expect("config.vm.define.vm.provision.path=", &machine.probe);
         }
         let recorded = Scene::new().run(&ruby, &["-w"], &common::recorder(&text));
         let calls: Vec<(String, Vec<serde_json::Value>)> =
@@ -188,7 +185,7 @@ fn hostile_machine(texts: &[String]) -> MachineModel {
         r#box: texts[3].clone(),
         steps: vec![StepModel {
             name: "kernel".to_owned(),
-            path: texts[4].clone(),
+            path: Some(texts[4].clone()),
         }],
         ..common::machine("cp", 10)
     }

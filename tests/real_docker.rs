@@ -18,7 +18,7 @@ use real::{count, docker, wanted};
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
-const BUILT: [&str; 5] = ["machine", "facts", "hosts", "kernel", "swap"];
+const BUILT: [&str; 6] = ["machine", "clock", "facts", "hosts", "kernel", "swap"];
 const FIRST_HOOK: &str = "hook-prepare-1";
 const SECOND_HOOK: &str = "hook-prepare-2";
 
@@ -62,6 +62,24 @@ fn assert_never_two_copies(record: &[String]) {
         let expected = if index % 2 == 0 { "start" } else { "end" };
         assert_eq!(line, expected, "two copies met: {record:?}");
     }
+}
+
+/// Kills what serves the connections to a node, as a broken network would.
+fn cut_connections(sandbox: &Sandbox, node: &str) {
+    let kill = "for p in /proc/[0-9]*; do \
+                if tr '\\0' ' ' <$p/cmdline | grep -q '^sshd: vagrant'; then kill -9 ${p#/proc/}; fi; \
+                done 2>/dev/null; true";
+    sandbox.on_node(node, kill).expect("the node answers");
+}
+
+/// Whether an SSH client in the background keeps a connection to the node.
+fn is_connected(sandbox: &Sandbox, node: &str) -> bool {
+    let state = sandbox.state();
+    let way = state
+        .join("rendered")
+        .join(".driver")
+        .join(format!("{node}.ssh"));
+    wdev::channel::ssh::is_shared(&way)
 }
 
 fn wait_for_hook_at_work(up: &mut Run, sandbox: &Sandbox, node: &str) {
@@ -224,7 +242,7 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
     assert_did(&events, "cp", &[FIRST_HOOK]);
     up.kill_tree();
 
-    // A crash of wdev alone while it waits for the script: its Vagrant lives on, too.
+    // A crash of wdev alone while it waits for the script: its SSH client lives on, too.
     let mut up = sandbox.start_up();
     up.wait_for_word_of_waiting("cp");
     up.kill();
@@ -232,11 +250,21 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
     let mut up = sandbox.start_up();
     up.wait_for_word_of_waiting("cp");
     assert_eq!(sandbox.record("cp", "hold"), ["start"]);
+    // The connection is cut: wdev goes back to the script by itself.
+    cut_connections(&sandbox, "cp");
+    up.wait_for("word of the cut connection", |run| {
+        let events = run.events();
+        let lines = events.output_of_lane("cp");
+        let cut = |line: &&str| line.contains("going back to the script");
+        lines.iter().any(cut).then_some(())
+    });
     release_hook(&sandbox, "cp");
     let ended = up.end().with_code(6);
     assert_adopted(&sandbox, &ended.events());
 
+    assert!(is_connected(&sandbox, "cp"));
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
+    assert!(!is_connected(&sandbox, "cp"), "a connection is left");
     sandbox.assert_gone();
 }
 

@@ -5,6 +5,7 @@
 //! script ends with a one-time marker that only a script run to its end can print.
 
 pub mod effect;
+pub mod guest;
 pub mod ssh;
 pub mod wrap;
 
@@ -141,6 +142,9 @@ pub trait Channel: Send + Sync {
 
     /// Copies a file from the host to the node, replacing what is there in one move.
     async fn upload(&self, from: &Path, to: &str, io: &Io) -> Result<()>;
+
+    /// Copies a file from the node to the host, replacing what is there in one move.
+    async fn download(&self, from: &str, to: &Path, io: &Io) -> Result<()>;
 
     /// Runs a command on the node with its output passed on as it comes; returns its exit code.
     async fn exec(&self, argv: &[String], io: &Io) -> Result<i32>;

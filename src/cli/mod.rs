@@ -1,5 +1,6 @@
 //! The command line: one file per command, each with its arguments and one call.
 
+mod cache;
 mod completion;
 mod config;
 mod destroy;
@@ -118,6 +119,8 @@ enum Command {
     Config(config::Arguments),
     /// List all sandboxes of this host.
     List(list::Arguments),
+    /// Remove what is kept for the next sandbox and nothing uses.
+    Cache(cache::Arguments),
     /// Run a command on a node; its exit code is passed on.
     Exec(exec::Arguments),
     /// Open a shell on a node.
@@ -194,6 +197,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Validate(arguments) => validate::run(&globals, &arguments, ui),
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
+        Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
         Command::Completion(arguments) => completion::run(&globals, &arguments, ui),

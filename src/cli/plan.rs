@@ -31,6 +31,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         plan,
         record,
         why_provider,
+        warning: _,
     } = up::prepare(&session.loaded.config, &session.folder)?;
     let state = State::from_events(&journal::read(&session.folder.journal())?.events);
     let lanes = plan.describe(&decide(&plan, &state));

@@ -39,7 +39,7 @@ pub(super) fn check(
     let warn = move |text: &str| ui.err(&format!("warning: {text}"));
     let project = folder.path().ancestors().nth(2).unwrap_or(folder.path());
     let host = Host::read(project);
-    for warning in host::check(&host, record.provider, &folder.rendered())? {
+    for warning in host::check(&host, record.provider)? {
         warn(&warning);
     }
     // Containers take what they use.

@@ -189,8 +189,12 @@ fn project(globals: &Globals) -> Result<PathBuf> {
 /// The folder by one name, whatever way leads there: the index and the machines' names depend on it.
 fn one_name(folder: PathBuf) -> PathBuf {
     let found = if cfg!(windows) {
-        // The canonical form begins with `\\?\`, which Vagrant does not understand.
-        std::path::absolute(&folder)
+        // One case and no short names. A form that begins with `\\?\`, as for a share, is nothing that
+        // Vagrant understands.
+        dunce::canonicalize(&folder)
+            .ok()
+            .filter(|found| !found.as_os_str().as_encoded_bytes().starts_with(br"\\?\"))
+            .map_or_else(|| std::path::absolute(&folder), Ok)
     } else {
         std::fs::canonicalize(&folder)
     };

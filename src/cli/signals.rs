@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and a closed terminal as requests to stop.
+//! Ctrl-C, SIGTERM, Ctrl-Break and a closed terminal or console as requests to stop.
 
 #[cfg(unix)]
 use std::io::IsTerminal as _;
@@ -34,8 +34,24 @@ pub(super) fn requests() -> UnboundedReceiver<StopRequest> {
         }
     }
     #[cfg(not(unix))]
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send("Ctrl-C".to_owned()).is_ok() {}
-    });
+    {
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};
+        // Each key has a type of its own.
+        macro_rules! listen {
+            ($key:ident, $name:literal) => {
+                if let Ok(mut keys) = $key() {
+                    let sender = sender.clone();
+                    tokio::spawn(async move {
+                        while keys.recv().await.is_some() && sender.send($name.to_owned()).is_ok() {
+                        }
+                    });
+                }
+            };
+        }
+        listen!(ctrl_c, "Ctrl-C");
+        listen!(ctrl_break, "Ctrl-Break");
+        // Windows gives a program some seconds before it ends it.
+        listen!(ctrl_close, "the closed console");
+    }
     receiver
 }

@@ -6,7 +6,7 @@ use super::provider::{self, Choice, SimArguments};
 use super::run::{self, Job};
 use super::{Globals, Overrides, preflight, session};
 use crate::config::Config;
-use crate::config::model::{CniName, LibvirtDriver, ProviderName};
+use crate::config::model::{CniName, ProviderName};
 use crate::engine::decide::decide;
 use crate::engine::journal;
 use crate::engine::plan::Plan;
@@ -15,10 +15,12 @@ use crate::error::Result;
 use crate::event::Decision;
 use crate::home::{Index, Indexed, SandboxFolder};
 use crate::names::LaneName;
+use crate::os::Os;
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
 use crate::plan::{self, Target, Testbed};
 use crate::provider::vagrant::hypervisor::Choices;
+use crate::provider::vagrant::hypervisor::libvirt::kvm;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -47,6 +49,7 @@ pub(super) struct Prepared {
     pub plan: Plan,
     pub record: Record,
     pub why_provider: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// Settles the provider and makes the plan. Changes nothing.
@@ -69,7 +72,9 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let boot = config.timeouts.boot.as_secs();
     let subnet = config.network.nodes;
     let mut record = Record::new(&config.sandbox, provider, subnet, network, nodes, boot);
-    record.choices = choices(config);
+    let windows = record.nodes.iter().any(|node| node.os == Os::Windows);
+    let (emulated, warning) = emulation(config, provider, windows);
+    record.choices = choices(config, emulated);
     record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
     if let Some(earlier) = &earlier {
         record.keep(earlier);
@@ -78,16 +83,28 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         plan,
         record,
         why_provider: why,
+        warning,
     })
 }
 
+/// Whether libvirt's machines are emulated, and what the user must hear about it. A host that cannot run
+/// them as asked is refused by the checks before anything is made, not here: a plan can be shown anywhere.
+fn emulation(config: &Config, provider: ProviderName, windows: bool) -> (bool, Option<String>) {
+    if provider != ProviderName::Libvirt {
+        return (false, None);
+    }
+    let asked = config.vagrant.libvirt_driver;
+    kvm::decide(asked, kvm::lacks().as_ref(), windows)
+        .map_or((false, None), |it| (it.emulated, it.warning))
+}
+
 /// What the provider must know beside the machines.
-fn choices(config: &Config) -> Choices {
+fn choices(config: &Config, emulated: bool) -> Choices {
     Choices {
+        emulated,
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
         hyperv_switch: config.vagrant.hyperv_switch.clone(),
-        emulated: config.vagrant.libvirt_driver == LibvirtDriver::Qemu,
     }
 }
 
@@ -100,10 +117,14 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         plan,
         mut record,
         why_provider,
+        warning,
     } = prepare(config, folder)?;
     arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));
+    }
+    if let Some(warning) = warning {
+        ui.err(&format!("warning: {warning}"));
     }
     if arguments.sim.any() && record.provider != ProviderName::Sim {
         ui.err("note: the options for simulations have no effect on real machines");

@@ -200,6 +200,10 @@ mod tests {
             Ok(())
         }
 
+        async fn download(&self, _from: &str, _to: &Path, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
         async fn exec(&self, _argv: &[String], _io: &Io) -> Result<i32> {
             Ok(0)
         }

@@ -48,6 +48,12 @@ pub trait Step: Send + Sync {
         None
     }
 
+    /// Whether the script needs a secret of the moment, which stands in no file: nobody can run it by
+    /// hand.
+    fn needs_secret(&self) -> bool {
+        false
+    }
+
     /// Asks the node itself whether the step's result is in place. Changes nothing.
     ///
     /// # Errors

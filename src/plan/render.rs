@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::node::Node;
 use super::record::Record;
+use crate::boxes::{self, Arch, Artifact};
 use crate::channel::{Mode, Os, Script, wrap};
 use crate::config::Config;
-use crate::config::model::ProviderName;
+use crate::config::model::{CniName, ProviderName};
+use crate::config::redact_url;
 use crate::engine::plan::Plan;
+use crate::engine::step::Step;
 use crate::error::Result;
 use crate::render::vagrantfile::PROBE;
 use crate::render::{
@@ -29,56 +32,92 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
     let mut files = Vec::new();
     let mut machines = Vec::new();
     for node in &record.nodes {
+        let path = |name: &str| {
+            let ending = node.os.script_ending();
+            format!("steps/{}/{name}.{ending}", node.name)
+        };
         let mut steps = Vec::new();
-        for script in scripts(plan, node) {
-            let path = format!("steps/{}/{}.sh", node.name, script.name);
-            let text = wrap::wrap_linux(&script, BY_HAND)?;
-            // A hook may hold what only its owner should read.
-            files.push(RenderedFile::text(&path, text).executable().secret());
-            steps.push(StepModel {
-                name: script.name,
-                path,
-            });
+        for step in steps_of(plan, node) {
+            if step.needs_secret() {
+                steps.push(StepModel {
+                    name: step.id().to_string(),
+                    path: None,
+                });
+            } else if let Some(script) = step.script().filter(|script| is_written(script, node)) {
+                let path = path(&script.name);
+                files.push(step_file(&path, &script)?);
+                steps.push(StepModel {
+                    name: script.name,
+                    path: Some(path),
+                });
+            }
         }
-        if node.os == Os::Linux {
-            // Vagrant wants every file to be there; a probe is written just before it is run.
-            let path = format!("steps/{}/{PROBE}.sh", node.name);
-            files.push(
-                RenderedFile::text(path, "#!/bin/bash\n# wdev writes each probe here.\n")
-                    .executable(),
-            );
-        }
-        machines.push(machine(node, config, steps));
+        // Vagrant wants every file to be there; a probe is written just before it is run.
+        let probe = path(PROBE);
+        files.push(match node.os {
+            Os::Linux => {
+                RenderedFile::text(&probe, "#!/bin/bash\n# wdev writes each probe here.\n")
+                    .executable()
+            }
+            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n"),
+        });
+        machines.push(machine(node, record.provider, config, steps, probe));
     }
     if record.provider != ProviderName::Sim {
+        let secret = machines
+            .iter()
+            .any(|machine| redact_url(&machine.box_url) != machine.box_url);
         let model = VagrantfileModel {
             sandbox: record.sandbox.clone(),
             wdev_version: env!("CARGO_PKG_VERSION").to_owned(),
             provider: record.provider,
             provider_extra: extra(config, record.provider.as_str()),
+            network: record.network.clone(),
             subnet: record.subnet,
+            hyperv_switch: record.choices.hyperv_switch.clone(),
+            emulated: record.choices.emulated,
+            cpu_model: config.vagrant.libvirt_cpu_model.clone(),
+            unsigned_drivers: UNSIGNED_DRIVERS.contains(&config.cni.name),
             machines,
         };
-        files.push(RenderedFile::text("Vagrantfile", vagrantfile(&model)?));
+        let file = RenderedFile::text("Vagrantfile", vagrantfile(&model)?);
+        // A URL may hold a password.
+        files.push(if secret { file.secret() } else { file });
     }
     Ok(files)
 }
 
-/// The scripts of a node that this version of wdev can write.
-fn scripts(plan: &Plan, node: &Node) -> Vec<Script> {
-    plan.lanes
-        .iter()
-        .filter(|lane| lane.name == node.name)
-        .flat_map(|lane| &lane.steps)
-        .filter_map(|planned| planned.step.script())
-        .filter(|script| {
-            script.os == Os::Linux && script.mode == Mode::Run && script.text.is_some()
-        })
-        .collect()
+fn steps_of<'a>(plan: &'a Plan, node: &Node) -> impl Iterator<Item = &'a dyn Step> {
+    let name = node.name.clone();
+    let lanes = plan.lanes.iter().filter(move |lane| lane.name == name);
+    lanes.flat_map(|lane| lane.steps.iter().map(|planned| &*planned.step))
 }
 
-fn machine(node: &Node, config: &Config, steps: Vec<StepModel>) -> MachineModel {
+/// Whether this version of wdev has the script's text, and the node runs it.
+fn is_written(script: &Script, node: &Node) -> bool {
+    script.os == node.os && script.mode == Mode::Run && script.text.is_some()
+}
+
+fn step_file(path: &str, script: &Script) -> Result<RenderedFile> {
+    Ok(match script.os {
+        // A hook may hold what only its owner should read.
+        Os::Linux => RenderedFile::text(path, wrap::wrap_linux(script, BY_HAND)?)
+            .executable()
+            .secret(),
+        Os::Windows => return Err(wrap::not_built(script)),
+    })
+}
+
+fn machine(
+    node: &Node,
+    provider: ProviderName,
+    config: &Config,
+    steps: Vec<StepModel>,
+    probe: String,
+) -> MachineModel {
     let spec = node.machine.clone();
+    let known = boxes::known(&spec.r#box, provider, Arch::host());
+    let fact = |of: fn(&Artifact) -> &str| known.map_or("", |known| of(known.artifact)).to_owned();
     MachineModel {
         name: node.name.to_string(),
         unique_name: node.unique_name.clone(),
@@ -88,18 +127,27 @@ fn machine(node: &Node, config: &Config, steps: Vec<StepModel>) -> MachineModel 
         box_version: spec.box_version,
         box_url: spec.box_url,
         box_checksum: spec.box_checksum,
+        communicator: spec.communicator,
+        disk_bus: fact(|artifact| &artifact.disk_bus),
+        nic: fact(|artifact| &artifact.nic),
         cpus: spec.cpus,
         memory_mib: spec.memory_mib,
+        nested_virtualization: spec.nested_virtualization,
         address: node.address,
         boot_timeout_s: config.timeouts.boot.as_secs(),
         halt_timeout_s: HALT_SECONDS,
         extra: extra(config, node.name.as_str()),
         steps,
+        probe,
     }
 }
 
 /// How long a machine may take to shut down by itself: Windows needs minutes.
 const HALT_SECONDS: u64 = 300;
+
+/// The network plugins whose drivers on Windows are test-signed.
+/// <https://github.com/antrea-io/antrea/blob/main/docs/windows.md>
+const UNSIGNED_DRIVERS: &[CniName] = &[CniName::Antrea];
 
 fn extra(config: &Config, key: &str) -> String {
     config.vagrant.extra.get(key).cloned().unwrap_or_default()

@@ -9,8 +9,8 @@ use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
-    Build, cluster_ready, cni, container_runtime, control_plane, facts, features, first_contact,
-    hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
+    Build, clock, cluster_ready, cni, container_runtime, control_plane, facts, features,
+    first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -95,6 +95,7 @@ fn host(target: &Target) -> Lane {
 fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    steps.push(clock::step(build)?);
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
     steps
@@ -119,6 +120,9 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
 fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    if build.node.os == Os::Linux {
+        steps.push(clock::step(build)?);
+    }
     steps.hooks(build, "machine")?;
     match build.node.os {
         Os::Linux => linux_prepare(&mut steps, build)?,

@@ -24,6 +24,9 @@ pub(super) fn not_started(command: &Command, error: &Error) -> Box<Failure> {
         ErrorKind::PermissionDenied if program.is_dir() => {
             failure.advise("name the program itself, not its folder")
         }
+        ErrorKind::PermissionDenied if cfg!(windows) => failure.advise(
+            "see whether you may run it, and whether a virus scanner or a policy keeps it from running",
+        ),
         ErrorKind::PermissionDenied => failure.advise(format!(
             "make it executable for you: `chmod +x {}`",
             super::quote(program)

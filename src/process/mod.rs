@@ -40,6 +40,8 @@ pub struct Command {
     shown: Vec<(String, OsString)>,
     dir: Option<PathBuf>,
     stdin: Option<File>,
+    stdout: Option<File>,
+    stderr: Option<File>,
     grace: Duration,
     drain: Duration,
     question_after: Option<Duration>,
@@ -89,6 +91,8 @@ impl Command {
             shown: Vec::new(),
             dir: None,
             stdin: None,
+            stdout: None,
+            stderr: None,
             grace: Duration::from_secs(10),
             drain: Duration::from_secs(2),
             question_after: Some(Duration::from_secs(2)),
@@ -146,6 +150,20 @@ impl Command {
         self
     }
 
+    /// Takes the child's standard output as it is, in place of lines.
+    #[must_use]
+    pub fn stdout(mut self, file: File) -> Self {
+        self.stdout = Some(file);
+        self
+    }
+
+    /// Takes the child's standard error as it is, in place of lines.
+    #[must_use]
+    pub fn stderr(mut self, file: File) -> Self {
+        self.stderr = Some(file);
+        self
+    }
+
     /// How long an interrupted child may take to end before its tree is killed.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
@@ -197,18 +215,18 @@ impl Command {
         &self.program
     }
 
-    /// The command as a line that can be pasted into a POSIX shell.
+    /// The command as a line that can be pasted into a POSIX shell, on Windows into PowerShell.
     #[must_use]
     pub fn line(&self) -> String {
-        let mut words: Vec<String> = self
-            .shown
-            .iter()
-            .map(|(name, value)| format!("{name}={}", quote(value)))
-            .collect();
-        words.push(quote(self.program.as_os_str()));
-        words.extend(self.args.iter().map(quote));
-        words.join(" ")
+        system::line(&self.shown, self.program.as_os_str(), &self.args)
     }
+}
+
+/// When this process was started by another wdev to reach a child's console, as on Windows, does that
+/// and says whether it could; otherwise nothing.
+#[must_use]
+pub fn helper() -> Option<bool> {
+    system::helper(std::env::args_os())
 }
 
 /// Quotes one word for a POSIX shell.
@@ -222,6 +240,7 @@ pub fn quote(word: impl AsRef<OsStr>) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn the_line_can_be_pasted() {
         let command = Command::new("/opt/my tools/vagrant")

@@ -230,8 +230,8 @@ fn spawn(command: &mut Command) -> Result<Tree> {
         child
             .args(&command.args)
             .stdin(command.stdin.take().map_or_else(Stdio::null, Stdio::from))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stdout(command.stdout.take().map_or_else(Stdio::piped, Stdio::from))
+            .stderr(command.stderr.take().map_or_else(Stdio::piped, Stdio::from));
         if let Some(environment) = &command.environment {
             child.env_clear().envs(environment);
         }

@@ -1,12 +1,15 @@
 //! Unix: a session of its own per child, so that no child reaches the terminal behind our back and
 //! one signal reaches its whole tree.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+
+use super::quote;
 
 /// The number of SIGINT on every Unix.
 const SIGINT: i32 = 2;
@@ -20,6 +23,22 @@ pub fn isolate(command: &mut CommandWrap) {
 pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
     // The outer wrapper would send it to the whole group.
     child.inner().signal(SIGINT)
+}
+
+/// A command as a line for a POSIX shell, after the variables that it needs.
+pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]) -> String {
+    let mut words: Vec<String> = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={}", quote(value)))
+        .collect();
+    words.push(quote(program));
+    words.extend(args.iter().map(quote));
+    words.join(" ")
+}
+
+/// A signal needs no helper.
+pub fn helper(_: std::env::ArgsOs) -> Option<bool> {
+    None
 }
 
 /// The signal that ended the child.

@@ -3,14 +3,9 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
 use crate::error::{Failure, Kind, Result, io_failure};
-
-/// How often a file is moved into its place. On Windows that fails while another program, such as a
-/// virus scanner, has the old file open.
-const MOVES: u32 = if cfg!(windows) { 20 } else { 1 };
-const BETWEEN_MOVES: Duration = Duration::from_millis(100);
+use crate::replace::{folder_of, replace};
 
 /// The line ends of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,8 +159,8 @@ fn mode_fits(_: &fs::Metadata, _: &RenderedFile) -> bool {
 }
 
 fn write_one(path: &Path, file: &RenderedFile, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| io_failure("make the folder", folder, &error))?;
+    let folder = folder_of(path);
+    fs::create_dir_all(&folder).map_err(|error| io_failure("make the folder", &folder, &error))?;
     let fail = |error: &std::io::Error| io_failure("write", path, error);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wdev-").suffix(".new");
@@ -175,22 +170,11 @@ fn write_one(path: &Path, file: &RenderedFile, bytes: &[u8]) -> Result<()> {
     builder.permissions(permissions);
     #[cfg(not(unix))]
     let _ = file;
-    let mut new = builder.tempfile_in(folder).map_err(|error| fail(&error))?;
+    let mut new = builder.tempfile_in(&folder).map_err(|error| fail(&error))?;
     new.write_all(bytes)
         .and_then(|()| new.as_file().sync_all())
-        .map_err(|error| fail(&error))?;
-    let mut left = MOVES;
-    loop {
-        left -= 1;
-        match new.persist(path) {
-            Ok(_) => return Ok(()),
-            Err(kept) if left > 0 && kept.error.kind() == std::io::ErrorKind::PermissionDenied => {
-                new = kept.file;
-                std::thread::sleep(BETWEEN_MOVES);
-            }
-            Err(kept) => return Err(fail(&kept.error)),
-        }
-    }
+        .and_then(|()| replace(new, path))
+        .map_err(|error| fail(&error))
 }
 
 #[cfg(test)]

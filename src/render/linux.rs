@@ -66,6 +66,15 @@ pub fn facts() -> Result<String> {
     )
 }
 
+/// Compares the clock with the host's, given as `host_at_boot`, and sets it when it is off by more than
+/// `tolerance_ms` milliseconds. Facts: `clock_ms`, `uptime_ms`.
+pub fn clock(tolerance_ms: i64) -> Result<String> {
+    render(
+        "templates/linux/clock.sh.tera",
+        &BTreeMap::from([("tolerance_ms", tolerance_ms)]),
+    )
+}
+
 /// Loads kernel modules and sets sysctls, now and for every boot.
 pub fn kernel(settings: &KernelSettings) -> Result<String> {
     #[derive(Serialize)]

@@ -12,11 +12,17 @@ macro_rules! template {
 /// Each template's path in the repository and its text. The part of the name before `.tera` tells the
 /// target language; a test compares this list with the folders `templates` and `vagrant`.
 pub const TEMPLATES: &[(&str, &str)] = &[
+    template!("templates/linux/clock.sh.tera"),
     template!("templates/linux/facts.sh.tera"),
     template!("templates/linux/hook.sh.tera"),
     template!("templates/linux/hosts.sh.tera"),
     template!("templates/linux/kernel.sh.tera"),
     template!("templates/linux/swap.sh.tera"),
     template!("vagrant/Vagrantfile.tera"),
+    template!("vagrant/guests/windows.rb.tera"),
     template!("vagrant/providers/docker.rb.tera"),
+    template!("vagrant/providers/hyperv.rb.tera"),
+    template!("vagrant/providers/libvirt.rb.tera"),
+    template!("vagrant/providers/virtualbox.rb.tera"),
+    template!("vagrant/providers/vmware_desktop.rb.tera"),
 ];

@@ -230,7 +230,12 @@ pub fn model() -> wdev::render::VagrantfileModel {
         wdev_version: "0.0.0".to_owned(),
         provider: wdev::config::model::ProviderName::Docker,
         provider_extra: String::new(),
+        network: "wdev-default-1a2b3c".to_owned(),
         subnet: "192.168.56.0/24".parse().unwrap(),
+        hyperv_switch: String::new(),
+        emulated: false,
+        cpu_model: String::new(),
+        unsigned_drivers: false,
         machines: Vec::new(),
     }
 }
@@ -247,13 +252,18 @@ pub fn machine(name: &str, address: u8) -> wdev::render::MachineModel {
         box_version: String::new(),
         box_url: String::new(),
         box_checksum: String::new(),
+        communicator: wdev::config::model::Communicator::Ssh,
+        disk_bus: String::new(),
+        nic: String::new(),
         cpus: 2,
         memory_mib: 1024,
+        nested_virtualization: false,
         address: [192, 168, 56, address].into(),
         boot_timeout_s: 900,
         halt_timeout_s: 300,
         extra: String::new(),
         steps: Vec::new(),
+        probe: format!("steps/{name}/probe.sh"),
     }
 }
 
@@ -290,4 +300,23 @@ end
 puts JSON.generate($calls)
 "##
     )
+}
+
+/// Every call that a Vagrantfile makes, by [`recorder`]; nothing when there is no Ruby.
+pub fn calls(vagrantfile: &str) -> Option<Vec<(String, serde_json::Value)>> {
+    let ruby = need("ruby")?;
+    let script = recorder(vagrantfile);
+    let printed = run(&mut Command::new(ruby), script.as_bytes());
+    Some(serde_json::from_slice(&printed).expect("the recorder prints JSON"))
+}
+
+/// A folder of the extra test material, or nothing where it is not: see `docs/testing.md`.
+pub fn need_shared(folder: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared"));
+    let shared = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
+    let found = Some(shared.join(folder)).filter(|path| path.is_dir());
+    if found.is_none() {
+        skip(&format!("the folder `{folder}` of WDEV_SHARED"));
+    }
+    found
 }

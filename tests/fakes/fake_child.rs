@@ -7,6 +7,7 @@
 //! | line | does |
 //! | --- | --- |
 //! | `expect WORDS` | ends with 98 unless the arguments begin with these words |
+//! | `answer WORDS => TEXT` | prints the text and ends with 0 if the arguments begin with these words |
 //! | `print TEXT`, `error TEXT` | prints a line |
 //! | `bytes HEX` | prints these bytes |
 //! | `prompt TEXT`, `prompt-error TEXT` | prints without a line end |
@@ -14,9 +15,11 @@
 //! | `env NAME` | prints a variable of the environment, or `NAME is unset` |
 //! | `pid` | logs `pid N` |
 //! | `grandchild` | starts a copy of itself that sleeps for ever with the same output, and logs `grandchild N` |
-//! | `ignore-sigint` | survives SIGINT from here on |
+//! | `ignore-sigint` | survives SIGINT, on Windows Ctrl-C, from here on |
+//! | `until-interrupted` | waits for SIGINT, on Windows Ctrl-C, and logs `interrupted` |
 //! | `mkfile PATH TEXT` | writes a file |
 //! | `wait PATH` | waits until a file is there |
+//! | `bash PATH` | runs a bash script with our own streams and ends as it does |
 //! | `run PATH` | runs a bash script and passes its lines on as Vagrant would for the machine `cp` |
 //! | `sleep-forever` | never ends |
 //! | `exit N` | ends |
@@ -40,7 +43,13 @@ const SLEEPER: &str = "--sleep-for-ever";
 
 fn main() {
     let mut args = std::env::args();
-    let own = PathBuf::from(args.next().expect("a name"));
+    let named = PathBuf::from(args.next().expect("a name"));
+    // On Windows the name may lack its folder; on Unix the file is a link to the program.
+    let own = if cfg!(windows) {
+        std::env::current_exe().expect("a path")
+    } else {
+        named
+    };
     let args: Vec<String> = args.collect();
     if args.iter().any(|arg| arg == SLEEPER) {
         sleep_forever();
@@ -71,6 +80,13 @@ fn main() {
                     exit(98);
                 }
             }
+            "answer" => {
+                let (words, text) = rest.split_once(" => ").expect("an answer");
+                if args.join(" ").starts_with(words) {
+                    println!("{text}");
+                    exit(0);
+                }
+            }
             "print" => println!("{rest}"),
             "error" => eprintln!("{rest}"),
             "bytes" => raw(&hex(rest)),
@@ -88,6 +104,10 @@ fn main() {
                 say(&log, &format!("grandchild {}", child.id()));
                 orphans.push(child);
             }
+            "until-interrupted" => {
+                until_interrupted();
+                say(&log, "interrupted");
+            }
             "ignore-sigint" => runtime = Some(ignore_interrupt()),
             "mkfile" => {
                 let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -99,6 +119,10 @@ fn main() {
                 while !Path::new(rest).exists() {
                     std::thread::sleep(Duration::from_millis(5));
                 }
+            }
+            "bash" => {
+                let ended = Command::new("bash").arg(rest).status().expect("bash");
+                exit(ended.code().unwrap_or(1));
             }
             "run" => provision(Path::new(rest)),
             "sleep-forever" => sleep_forever(),
@@ -166,12 +190,22 @@ fn sleep_forever() -> ! {
     }
 }
 
-#[cfg(unix)]
-fn ignore_interrupt() -> tokio::runtime::Runtime {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
+        .expect("a runtime")
+}
+
+fn until_interrupted() {
+    runtime()
+        .block_on(tokio::signal::ctrl_c())
+        .expect("a handler");
+}
+
+#[cfg(unix)]
+fn ignore_interrupt() -> tokio::runtime::Runtime {
+    let runtime = runtime();
     let entered = runtime.enter();
     // Once a handler is there, tokio leaves it there; nobody reads what it receives.
     let kind = tokio::signal::unix::SignalKind::interrupt();
@@ -181,4 +215,11 @@ fn ignore_interrupt() -> tokio::runtime::Runtime {
 }
 
 #[cfg(not(unix))]
-fn ignore_interrupt() {}
+fn ignore_interrupt() {
+    let runtime = runtime();
+    let entered = runtime.enter();
+    let mut keys = tokio::signal::windows::ctrl_c().expect("a handler");
+    drop(entered);
+    // Once nobody receives, tokio would let the key end the process after all.
+    std::thread::spawn(move || runtime.block_on(async { while keys.recv().await.is_some() {} }));
+}

@@ -8,7 +8,9 @@ mod fakes;
 
 mod check;
 mod commands;
+mod direct;
 mod inspect;
 mod lifecycle;
 mod scripts;
+mod through;
 mod world;

@@ -1,4 +1,4 @@
-//! Scripts, and what proves their end.
+//! Scripts through Vagrant's provisioners, where there is no SSH client, and what proves their end.
 
 use wdev::channel::{Mode, Os, Secret};
 use wdev::error::Kind;
@@ -34,7 +34,7 @@ async fn a_script_that_proves_its_end_is_believed() {
         "expect provision cp --provision-with a-step\n{played}"
     ));
     let report = world
-        .channel()
+        .channel_without_ssh()
         .run(&script(Mode::Run), &world.io())
         .await
         .unwrap();
@@ -53,7 +53,7 @@ async fn a_probe_has_a_provisioner_of_its_own() {
         "expect provision cp --provision-with probe\n{played}"
     ));
     let report = world
-        .channel()
+        .channel_without_ssh()
         .run(&script(Mode::Probe), &world.io())
         .await
         .unwrap();
@@ -90,7 +90,7 @@ async fn exit_code_0_without_the_marker_is_a_failure_that_tells_the_cause() {
     ] {
         let world = World::with_machine(&script_of_fake);
         let failure = world
-            .channel()
+            .channel_without_ssh()
             .run(&script(Mode::Run), &world.io())
             .await
             .unwrap_err();
@@ -114,7 +114,7 @@ async fn a_script_that_fails_shows_its_exit_code_its_output_and_the_command() {
     );
     world.vagrant.script(&played);
     let failure = world
-        .channel()
+        .channel_without_ssh()
         .run(&script(Mode::Run), &world.io())
         .await
         .unwrap_err();
@@ -144,7 +144,11 @@ async fn secrets_reach_the_node_and_nothing_else() {
     let mut it = script(Mode::Run);
     it.secrets
         .insert("password".to_owned(), Secret::new("hunter2hunter2"));
-    world.channel().run(&it, &world.io()).await.unwrap();
+    world
+        .channel_without_ssh()
+        .run(&it, &world.io())
+        .await
+        .unwrap();
     let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();
     let encoded = "aHVudGVyMmh1bnRlcjI=";
     assert!(read("steps/cp/a-step.sh.seen").contains(encoded));
@@ -171,7 +175,7 @@ async fn a_run_that_was_cut_off_is_named_to_the_next_one() {
     let played = node(&world, "a-step", save);
     world.vagrant.script(&played);
     world
-        .channel()
+        .channel_without_ssh()
         .run(&script(Mode::Run), &world.io())
         .await
         .unwrap_err();
@@ -183,7 +187,7 @@ async fn a_run_that_was_cut_off_is_named_to_the_next_one() {
     let played = node(&world, "a-step", "echo \"::wdev $nonce end earlier\"\n");
     world.vagrant.script(&played);
     world
-        .channel()
+        .channel_without_ssh()
         .run(&script(Mode::Run), &world.io())
         .await
         .unwrap();
@@ -200,7 +204,11 @@ async fn what_is_not_built_yet_fails_and_names_the_simulator() {
     let mut windows = script(Mode::Run);
     windows.os = Os::Windows;
     for it in [unbuilt, windows] {
-        let failure = world.channel().run(&it, &world.io()).await.unwrap_err();
+        let failure = world
+            .channel_without_ssh()
+            .run(&it, &world.io())
+            .await
+            .unwrap_err();
         assert_eq!((failure.kind, failure.permanent), (Kind::Step, true));
         says(&failure, "`a-step` is not built yet");
         says(&failure, "--provider sim");

@@ -73,7 +73,11 @@ impl World {
     }
 
     pub fn provider_of(&self, program: PathBuf, clock: Clock) -> Vagrant {
-        Vagrant::new(Settings {
+        Vagrant::new(self.settings(program, clock))
+    }
+
+    fn settings(&self, program: PathBuf, clock: Clock) -> Settings {
+        Settings {
             program,
             dir: self.dir.path().to_owned(),
             sandbox: self.dir.path().to_owned(),
@@ -92,7 +96,17 @@ impl World {
             ledger: Ledger::new(self.path("state")),
             hypervisor: Some(Arc::new(Nothing)),
             ssh: Some(self.ssh.program.clone()),
-        })
+        }
+    }
+
+    /// The channel of a host that has no SSH client.
+    pub fn channel_without_ssh(&self) -> Arc<dyn Channel> {
+        let program = self.vagrant.program.clone();
+        let settings = Settings {
+            ssh: Some(self.path("no-ssh-here")),
+            ..self.settings(program, Clock::with_speed(20.0))
+        };
+        Vagrant::new(settings).channel(&cp())
     }
 
     pub fn channel(&self) -> Arc<dyn Channel> {

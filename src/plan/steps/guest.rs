@@ -60,11 +60,17 @@ impl GuestStep {
             .channel()
             .run(&self.script_for(Mode::Probe), &cx.io)
             .await?;
-        Ok(if report.in_place {
-            Probe::InPlace
-        } else {
-            Probe::Missing(report.why.unwrap_or_else(|| "the node says so".to_owned()))
-        })
+        Ok(judge(report))
+    }
+}
+
+/// What a probe's report says.
+#[must_use]
+pub fn judge(report: Report) -> Probe {
+    if report.in_place {
+        Probe::InPlace
+    } else {
+        Probe::Missing(report.why.unwrap_or_else(|| "the node says so".to_owned()))
     }
 }
 

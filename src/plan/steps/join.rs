@@ -50,6 +50,10 @@ impl Step for Join {
         self.script.limits()
     }
 
+    fn needs_secret(&self) -> bool {
+        true
+    }
+
     async fn probe(&self, cx: &Context) -> Result<Probe> {
         self.script.ask(cx).await
     }

@@ -24,7 +24,6 @@ struct Data {
     bad_plugins: BTreeMap<String, String>,
     lite: Lite,
     least_for_host_mib: u64,
-    windows_path: WindowsPath,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,15 +44,6 @@ struct Hypervisor {
 struct Lite {
     control_plane: String,
     worker: String,
-    #[serde(rename = "source")]
-    _source: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WindowsPath {
-    limit: usize,
-    below: usize,
     #[serde(rename = "source")]
     _source: String,
 }

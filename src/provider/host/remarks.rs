@@ -9,12 +9,11 @@ use crate::error::{Failure, Kind, Result};
 pub(super) const WSL_ADVICE: &str = "run wdev on Windows itself, with Vagrant for Windows: in \
      PowerShell, `wdev.exe up` in a folder of a Windows drive";
 
-/// Checks the host for machines of `provider` whose Vagrantfile is in the folder `rendered`. Returns
-/// what the user should be warned of.
+/// Checks the host for machines of `provider`. Returns what the user should be warned of.
 ///
 /// # Errors
 /// `Host` where it cannot work at all.
-pub fn check(host: &Host, provider: ProviderName, rendered: &Path) -> Result<Vec<String>> {
+pub fn check(host: &Host, provider: ProviderName) -> Result<Vec<String>> {
     let data = Data::read()?;
     inside_wsl(host, provider)?;
     let mut warnings = Vec::new();
@@ -40,19 +39,6 @@ pub fn check(host: &Host, provider: ProviderName, rendered: &Path) -> Result<Vec
     for plugin in &host.plugins {
         if let Some(why) = data.bad_plugins.get(plugin) {
             warnings.push(format!("Vagrant's plugin `{plugin}` is installed: {why}"));
-        }
-    }
-    if host.system == System::Windows {
-        let length = rendered.as_os_str().len();
-        let room = data.windows_path.limit - data.windows_path.below;
-        if length > room {
-            warnings.push(format!(
-                "the path `{}` has {length} characters; with more than {room} a hypervisor's files \
-                 below it may pass the limit of Windows ({}): keep the project in a folder with a \
-                 shorter path, such as `C:\\src\\k8s`",
-                rendered.display(),
-                data.windows_path.limit
-            ));
         }
     }
     Ok(warnings)
@@ -180,12 +166,8 @@ mod tests {
     use super::super::tests::bare;
     use super::*;
 
-    const RENDERED: &str = "/home/dev/k8s/.wdev/default/rendered";
-
     fn warnings(host: &Host, provider: ProviderName) -> String {
-        check(host, provider, Path::new(RENDERED))
-            .unwrap()
-            .join("\n")
+        check(host, provider).unwrap().join("\n")
     }
 
     #[test]
@@ -206,7 +188,7 @@ mod tests {
             ProviderName::Hyperv,
             ProviderName::VmwareDesktop,
         ] {
-            let failure = check(&host, provider, Path::new(RENDERED)).unwrap_err();
+            let failure = check(&host, provider).unwrap_err();
             assert_eq!(failure.kind, Kind::Host);
             assert!(failure.to_string().contains("`Ubuntu`"), "{failure}");
             assert!(failure.advice.join("\n").contains("on Windows itself"));
@@ -215,7 +197,7 @@ mod tests {
         assert_eq!(warnings(&host, ProviderName::Docker), "");
         host.project_filesystem = Some("9p".into());
         for provider in [ProviderName::Libvirt, ProviderName::Docker] {
-            let failure = check(&host, provider, Path::new(RENDERED)).unwrap_err();
+            let failure = check(&host, provider).unwrap_err();
             assert!(failure.to_string().contains("Windows drive"), "{failure}");
         }
     }
@@ -260,21 +242,6 @@ mod tests {
             "{told}"
         );
         assert_eq!(told.lines().count(), 1);
-    }
-
-    #[test]
-    fn long_paths_are_warned_of_on_their_drive_only() {
-        let long = format!("C:\\{}\\.wdev\\default\\rendered", "x".repeat(120));
-        let mut host = bare();
-        assert!(
-            check(&host, ProviderName::Hyperv, Path::new(&long))
-                .unwrap()
-                .is_empty()
-        );
-        host.system = System::Windows;
-        let told = check(&host, ProviderName::Hyperv, Path::new(&long)).unwrap();
-        assert!(told[0].contains("shorter path"), "{told:?}");
-        assert_eq!(warnings(&host, ProviderName::Hyperv), "");
     }
 
     #[test]

@@ -197,6 +197,25 @@ impl Channel for SimChannel {
         })
     }
 
+    async fn download(&self, from: &str, to: &Path, io: &Io) -> Result<()> {
+        self.reach(Duration::from_secs(2), io).await?;
+        self.inner.pause(100, io).await?;
+        let content = self
+            .inner
+            .look(|world, _| world.machine(&self.name)?.files.get(from).cloned());
+        let failed = |why: &str| {
+            let what = format!("could not copy `{from}` on `{}`", self.name);
+            Err(Box::new(Failure::new(Kind::Step, what).because(why)))
+        };
+        match content {
+            None => failed("there is no such file"),
+            Some(hash) if hash.starts_with(UPLOADED) => {
+                failed("the simulator keeps only the hash of an uploaded file")
+            }
+            Some(content) => crate::home::write_whole(to, content.as_bytes()),
+        }
+    }
+
     async fn exec(&self, argv: &[String], io: &Io) -> Result<i32> {
         self.reach(Duration::from_secs(2), io).await?;
         io.note("this is a simulation: nothing is really run");

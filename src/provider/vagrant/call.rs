@@ -117,9 +117,11 @@ impl Caller {
 
     /// The OpenSSH client.
     pub fn ssh(&self) -> Result<PathBuf> {
-        self.ssh
-            .clone()
-            .map_or_else(crate::channel::ssh::find_program, Ok)
+        match &self.ssh {
+            Some(named) if named.is_file() => Ok(named.clone()),
+            Some(_) => Err(crate::channel::ssh::not_installed()),
+            None => crate::channel::ssh::find_program(),
+        }
     }
 
     /// Calls Vagrant and passes on every entry that it prints.

@@ -1,7 +1,7 @@
 //! Whether this host has a Vagrant that can be used.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::call::Caller;
@@ -13,6 +13,12 @@ use crate::process::run;
 
 /// How long a tool may take to tell its version.
 pub const LIMIT: Duration = Duration::from_secs(10);
+/// The longest path of programs that are not made for longer ones, such as Ruby
+/// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>, without the NUL).
+const LONGEST: usize = 259;
+/// What Vagrant and its providers need of it below the Vagrantfile:
+/// `\.vagrant\machines\NAME\hyperv\Virtual Hard Disks\DISK.vhdx`.
+const ROOM: usize = 100;
 /// Names the program to use in place of the `vagrant` on `PATH`.
 pub const VARIABLE: &str = "WDEV_VAGRANT";
 
@@ -97,6 +103,31 @@ pub async fn version(caller: &Caller, io: &Io) -> Result<Version> {
         ));
     };
     Ok(found)
+}
+
+/// Whether Vagrant can work in `dir`. On Windows it takes no path that is too long, and the program that
+/// it is started in a folder by takes none either.
+///
+/// # Errors
+/// `Host` when the folder lies too deep.
+pub fn depth(dir: &Path) -> Result<()> {
+    let length = dir.to_string_lossy().encode_utf16().count();
+    if !cfg!(windows) || length + ROOM <= LONGEST {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            "the folder of the sandbox lies too deep for Vagrant",
+        )
+        .because(format!("`{}` is {length} characters long", dir.display()))
+        .because(format!(
+            "Vagrant takes paths of up to {LONGEST} characters on Windows, and makes files below \
+                 that need {ROOM} of them"
+        ))
+        .advise(r"move the project to a folder with a shorter path, such as `C:\src\wdev`")
+        .permanent(),
+    ))
 }
 
 fn parse(line: &str) -> Option<Version> {

@@ -18,10 +18,12 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(3);
 /// How often `up` may begin anew: after a leftover was removed, or the machine changed by itself.
 const ATTEMPTS: u32 = 3;
 /// How Vagrant says that the hypervisor has made and started the machine, so that the next one may be
-/// made (`templates/locales/en.yml`: `boot_waiting`, and Hyper-V's `waiting_for_ip`).
-const MADE: [&str; 2] = [
+/// made (`templates/locales/en.yml`: `boot_waiting`, and Hyper-V's and vagrant-libvirt's
+/// `waiting_for_ip`).
+const MADE: [&str; 3] = [
     "Waiting for machine to boot",
     "Waiting for the machine to report its IP address",
+    "Waiting for domain to get an IP address",
 ];
 /// The pseudo id of a docker machine whose container is about to be made
 /// (`plugins/providers/docker/action/init_state.rb`).
@@ -35,9 +37,13 @@ impl Node {
             let ended = match machine.power {
                 Power::Broken => return Err(self.broken(&machine)),
                 Power::Running => {
-                    if machine.id == self.booted()? && self.answer(&held, CONNECT, io).await.is_ok()
-                    {
-                        return self.started(machine, io).await;
+                    if machine.id == self.booted()? {
+                        match self.answer(&held, CONNECT, io).await {
+                            Ok(()) => return self.started(machine, io).await,
+                            // Such as another host key: nothing that a restart mends.
+                            Err(failure) if failure.permanent => return Err(failure),
+                            Err(_) => {}
+                        }
                     }
                     // `vagrant up` would skip network, hostname and key of a machine that runs.
                     io.note("its start was not seen to its end; restarting it");
@@ -100,11 +106,11 @@ impl Node {
     }
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
-        self.before_start(io).await?;
         let mut creation = match &self.creation {
             Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
             None => None,
         };
+        self.before_start(io).await?;
         let args = [
             "up",
             self.name(),

@@ -3,18 +3,25 @@
 //! One Vagrant process at a time per machine (`lock`); no exit code and none of its own records of
 //! progress is believed (`lifecycle`, `provision`); no question can be asked (`call`).
 
+mod boot;
 mod call;
 mod channel;
 mod check;
+mod direct;
 mod environment;
+mod glance;
 pub mod hypervisor;
 mod lifecycle;
+mod listen;
 mod lock;
 mod node;
 mod orphan;
 mod provision;
+mod reach;
 pub mod records;
 pub mod state;
+mod through;
+mod transfer;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -178,11 +185,16 @@ impl Provider for Vagrant {
     }
 
     async fn check(&self, io: &Io) -> Result<()> {
+        check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
         for remark in check::rules(self.provider, version, None)? {
             io.note(remark);
         }
-        self.caller.ssh()?;
+        if let Err(failure) = self.caller.ssh() {
+            io.note(format!(
+                "{failure}: going through Vagrant, which takes longer"
+            ));
+        }
         self.hypervisor.check(version, io).await
     }
 

@@ -13,13 +13,12 @@ use super::lock::{Held, MachineLock};
 use super::records::Entry;
 use super::state::power;
 use crate::channel::Io;
-use crate::channel::ssh::{self, Ssh};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::{remove_file, write_whole};
 use crate::provider::{Machine, Power};
 
 /// How long a question about a machine may take.
-const ASK: Duration = Duration::from_mins(2);
+pub(super) const ASK: Duration = Duration::from_mins(2);
 /// How long `inspect` waits for another Vagrant before it says that the machine is changing.
 const INSPECT_PATIENCE: Duration = Duration::from_secs(10);
 /// What a stop or a start may take on top of the limits that the machine has for it.
@@ -97,7 +96,7 @@ impl Node {
     /// From here on, until the next proven boot, nothing about the machine's boot is known.
     pub(super) fn forget_boot(&self) -> Result<()> {
         remove_file(&self.own("booted"))?;
-        remove_file(&self.own("ssh"))
+        self.forget_way()
     }
 
     pub(super) fn remember_boot(&self, id: &str) -> Result<()> {
@@ -109,7 +108,14 @@ impl Node {
             return Ok(absent());
         }
         match self.lock.take(INSPECT_PATIENCE, io).await {
-            Ok(held) => self.inspect_held(&held, io).await,
+            Ok(held) => {
+                if let Some(machine) = self.known_to_run(io).await {
+                    return Ok(machine);
+                }
+                let machine = self.inspect_held(&held, io).await?;
+                self.remember_running(&machine, io).await;
+                Ok(machine)
+            }
             Err(failure) if failure.kind == Kind::Busy => Ok(Machine {
                 power: Power::Changing,
                 id: self.id()?,
@@ -153,85 +159,6 @@ impl Node {
         }
     }
 
-    /// Waits, for at most `limit`, until the machine answers over SSH.
-    pub(super) async fn answer(&self, held: &Held, limit: Duration, io: &Io) -> Result<()> {
-        if self.machine.os != crate::channel::Os::Linux {
-            return Ok(());
-        }
-        let clock = self.caller.clock;
-        let mut why = String::from("it was not asked");
-        let asking = async {
-            let mut fresh = false;
-            loop {
-                let ssh = self.ssh_held(held, fresh, io).await?;
-                match ssh
-                    .run("true", None, CONNECT, &io.stop, &mut |_, _| {})
-                    .await?
-                {
-                    ssh::Ended::Command(0) => return Ok(()),
-                    ssh::Ended::Command(code) => why = format!("`true` ended with {code}"),
-                    ssh::Ended::Connection { why: words, .. } => why = words,
-                }
-                fresh = true;
-                clock.sleep(Duration::from_secs(1)).await;
-            }
-        };
-        match clock.timeout(limit, asking).await {
-            Some(answered) => answered,
-            None => Err(Box::new(
-                Failure::new(
-                    Kind::Provider,
-                    format!("the machine `{}` does not answer", self.name()),
-                )
-                .because(why)
-                .advise("raise `timeouts.boot` in `variables.yml` if it only needs longer"),
-            )),
-        }
-    }
-
-    /// How to reach the machine directly. Asked of Vagrant once per boot; `fresh` asks again.
-    pub(super) async fn ssh(&self, fresh: bool, io: &Io) -> Result<Ssh> {
-        if !fresh && self.own("ssh").is_file() {
-            return Ok(Ssh::new(self.caller.ssh()?, &self.own("ssh"), self.name()));
-        }
-        let held = self.lock.take(self.patience(), io).await?;
-        self.ssh_held(&held, fresh, io).await
-    }
-
-    async fn ssh_held(&self, held: &Held, fresh: bool, io: &Io) -> Result<Ssh> {
-        let program = self.caller.ssh()?;
-        let path = self.own("ssh");
-        if fresh || !path.is_file() {
-            let mut config = None;
-            let mut take = |entry: &Entry| {
-                if let Entry::Record(record) = entry
-                    && record.kind == "ssh-config"
-                {
-                    config = Some(record.value(0).to_owned());
-                }
-            };
-            let args = ["ssh-config", self.name()];
-            let ended = self.call(held, &args, ASK, io, &mut take).await?;
-            match config {
-                Some(config) if ended.finished.ok() => write(&path, &config)?,
-                _ => return Err(Box::new(ended.failure())),
-            }
-        }
-        Ok(Ssh::new(program, &path, self.name()))
-    }
-
-    pub(super) async fn ssh_command(&self, io: &Io) -> Result<std::process::Command> {
-        let ssh = self.ssh(false, io).await?;
-        // The port may have moved with a boot that was not ours.
-        let known = ssh
-            .run("true", None, CONNECT, &io.stop, &mut |_, _| {})
-            .await?;
-        if known == ssh::Ended::Command(0) {
-            return Ok(ssh.interactive());
-        }
-        Ok(self.ssh(true, io).await?.interactive())
-    }
-
     /// What changes with every boot, where the hypervisor tells it; none where the guest must.
     pub(super) async fn boot_by_hypervisor(
         &self,
@@ -267,7 +194,7 @@ impl Node {
     }
 }
 
-fn absent() -> Machine {
+pub(super) fn absent() -> Machine {
     Machine {
         power: Power::Absent,
         id: None,

@@ -1,4 +1,5 @@
-//! Runs a script through Vagrant's own provisioners and tells whether it came to its end.
+//! Runs a script through Vagrant's own provisioners and tells whether it came to its end: the way where
+//! SSH cannot be had directly.
 //!
 //! A script is written to `steps/NODE/NAME.sh` (a probe to `steps/NODE/probe.sh`) in the rendered
 //! folder, where the Vagrantfile names it, and `vagrant provision` uploads and runs it. Secrets that it
@@ -9,26 +10,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::call::Ended;
-use super::node::{Node, read, write};
+use super::listen::{Listener, Unseen, judge, nonce};
+use super::node::{Node, write};
 use super::records::Entry;
-use crate::channel::wrap::{End, Layout, Reader, Said, not_built, wrap_linux_in};
-use crate::channel::{Io, Line, Mode, Os, Report, Script, Secret};
+use crate::channel::{Io, Mode, Report, Script};
 use crate::error::{Failure, Kind, Result};
-use crate::event::Stream;
-use crate::home::remove_file;
 
 /// The name of the provisioner that runs probes.
 const PROBE: &str = "probe";
 /// The caller's deadline ends a script; this only keeps a forgotten one from running for ever.
 const LONGEST: Duration = Duration::from_hours(24);
-/// Shorter secrets are not looked for in the output: that would only maim it.
-const SHORTEST_SECRET: usize = 6;
 
 /// Runs the script on the node; see [`crate::channel::Channel::run`].
 pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<Report> {
-    if script.os != Os::Linux || node.machine.os != Os::Linux || script.text.is_none() {
-        return Err(not_built(script));
-    }
     let nonce = nonce()?;
     let provisioner = match script.mode {
         Mode::Run => script.name.as_str(),
@@ -36,33 +30,23 @@ pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<R
     };
     let held = node.lock.take(node.patience(), io).await?;
     let unseen = Unseen::new(node, script);
-    let layout = Layout {
-        unseen: unseen.earlier()?,
-        ..Layout::default()
-    };
+    let earlier = unseen.earlier()?;
     let steps = node.caller.dir.join("steps").join(node.name());
-    let written = Written::new(
-        steps.join(format!("{provisioner}.sh")),
-        script,
-        &nonce,
-        &layout,
-    )?;
-    unseen.begins(&nonce, &layout.unseen)?;
-    let mut reader = Reader::new(&nonce);
-    let mut seen = Seen {
-        secrets: script.secrets.values().cloned().collect(),
-        ..Seen::default()
-    };
-    let mut take = |entry: &Entry| seen.take(entry, node.name(), &mut reader, io);
+    let path = steps.join(format!("{provisioner}.sh"));
+    let written = Written::new(node, path, script, &nonce, &earlier)?;
+    unseen.begins(&nonce, &earlier)?;
+    let mut listener = Listener::new(script, &nonce, io);
+    let mut seen = Seen::default();
+    let mut take = |entry: &Entry| seen.take(entry, node.name(), &mut listener);
     let args = ["provision", node.name(), "--provision-with", provisioner];
     let ended = node.call(&held, &args, LONGEST, io, &mut take).await;
     drop(written);
+    let (end, tail) = listener.finish(script.mode);
     let ended = ended.map_err(|mut failure| {
         // Vagrant's own lines may hold what the script was given or made.
-        failure.output = std::mem::take(&mut seen.tail);
+        failure.output.clone_from(&tail);
         failure
     })?;
-    let end = reader.finish(script.mode);
     if end.is_some() {
         unseen.was_seen()?;
     }
@@ -74,15 +58,10 @@ pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<R
         seen,
     };
     match end {
-        Some((End::Done, report)) => Ok(report),
-        Some((End::Earlier, report)) => {
-            io.note("finished by an earlier run");
-            Ok(report)
-        }
-        Some((End::Failed(code, why), _)) => Err(Box::new(judged.failed(code, why))),
-        Some((End::Busy(seconds), _)) => Err(Box::new(judged.busy(seconds))),
-        None if ended.finished.ok() => Err(Box::new(judged.unproven())),
-        None => Err(Box::new(judged.by_vagrant())),
+        Some(end) => judge(node, script, end, io)
+            .map_err(|failure| Box::new(failure.command(&ended.command).output(tail))),
+        None if ended.finished.ok() => Err(Box::new(judged.unproven().output(tail))),
+        None => Err(Box::new(judged.by_vagrant(tail))),
     }
 }
 
@@ -93,16 +72,12 @@ struct Seen {
     began: bool,
     /// Vagrant's last remark of its own.
     remark: Option<String>,
-    /// The last lines that the user saw.
-    tail: Vec<String>,
-    /// What is not shown even if the script prints it.
-    secrets: Vec<Secret>,
 }
 
 impl Seen {
-    fn take(&mut self, entry: &Entry, node: &str, reader: &mut Reader, io: &Io) {
+    fn take(&mut self, entry: &Entry, node: &str, listener: &mut Listener<'_>) {
         let record = match entry {
-            Entry::Raw(text) => return self.show(text, io),
+            Entry::Raw(text) => return listener.show(text),
             Entry::Record(record) => record,
         };
         if record.target != node {
@@ -116,34 +91,9 @@ impl Seen {
                 self.began |= line.starts_with("Running provisioner:");
                 self.remark = Some(line.to_owned());
             } else if !line.starts_with("Running: ") {
-                for said in reader.line(line) {
-                    match said {
-                        Said::Output(text) => self.show(&text, io),
-                        Said::Waiting(seconds) => io.note(format!(
-                            "waiting for a script that an earlier run left behind ({seconds} s)"
-                        )),
-                        Said::Protocol => {}
-                    }
-                }
+                listener.line(line);
             }
         }
-    }
-
-    fn show(&mut self, text: &str, io: &Io) {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if secret.reveal().len() >= SHORTEST_SECRET {
-                text = text.replace(secret.reveal(), "***");
-            }
-        }
-        if self.tail.len() == crate::process::TAIL {
-            self.tail.remove(0);
-        }
-        self.tail.push(text.clone());
-        (io.output)(Line {
-            stream: Stream::Stdout,
-            text,
-        });
     }
 }
 
@@ -156,41 +106,17 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    fn failure(&self, message: String) -> Failure {
-        Failure::new(Kind::Step, message)
-            .command(&self.ended.command)
-            .output(self.seen.tail.iter().cloned())
-    }
-
-    fn failed(&self, code: i32, why: String) -> Failure {
-        let (name, on) = (self.name, self.node.name());
-        if why.is_empty() {
-            self.failure(format!(
-                "the script `{name}` failed on `{on}` with exit code {code}"
-            ))
-        } else {
-            self.failure(format!("the script `{name}` failed on `{on}`"))
-                .because(why)
-        }
-    }
-
-    fn busy(&self, seconds: u64) -> Failure {
-        let on = self.node.name();
-        self.failure(format!(
-            "another script of wdev is at work on `{on}` and did not end within {seconds} s"
-        ))
-        .advise(format!(
-            "see what it does: `wdev exec {on} -- ps -ef`; restarting the node ends it"
-        ))
-    }
-
     /// Vagrant's exit code was 0, and yet the script did not come to its end.
     fn unproven(&self) -> Failure {
-        let failure = self.failure(format!(
-            "the end of the script `{}` on `{}` could not be proven",
-            self.name,
-            self.node.name()
-        ));
+        let failure = Failure::new(
+            Kind::Step,
+            format!(
+                "the end of the script `{}` on `{}` could not be proven",
+                self.name,
+                self.node.name()
+            ),
+        )
+        .command(&self.ended.command);
         if self.seen.began {
             return failure
                 .because(
@@ -211,7 +137,7 @@ impl Judged<'_> {
         }
     }
 
-    fn by_vagrant(self) -> Failure {
+    fn by_vagrant(&self, tail: Vec<String>) -> Failure {
         let mut failure = self.ended.failure();
         if failure.kind == Kind::Step {
             failure.message = format!(
@@ -220,51 +146,8 @@ impl Judged<'_> {
                 self.node.name()
             );
         }
-        failure.output = self.seen.tail;
+        failure.output = tail;
         failure
-    }
-}
-
-/// Remembers, across the death of wdev, that a script was begun and its end not seen.
-struct Unseen {
-    path: Option<PathBuf>,
-    fingerprint: String,
-}
-
-impl Unseen {
-    fn new(node: &Node, script: &Script) -> Self {
-        Self {
-            path: (script.mode == Mode::Run).then(|| node.own(&format!("{}.unseen", script.name))),
-            fingerprint: script.fingerprint.clone(),
-        }
-    }
-
-    /// The nonces of earlier runs with the same inputs whose end was not seen.
-    fn earlier(&self) -> Result<Vec<String>> {
-        let Some(path) = &self.path else {
-            return Ok(Vec::new());
-        };
-        let text = read(path)?.unwrap_or_default();
-        let mut words = text.split_whitespace().map(str::to_owned);
-        if words.next().as_ref() == Some(&self.fingerprint) {
-            Ok(words.collect())
-        } else {
-            Ok(Vec::new())
-        }
-    }
-
-    fn begins(&self, nonce: &str, earlier: &[String]) -> Result<()> {
-        match &self.path {
-            Some(path) => write(
-                path,
-                &format!("{} {} {nonce}", self.fingerprint, earlier.join(" ")),
-            ),
-            None => Ok(()),
-        }
-    }
-
-    fn was_seen(&self) -> Result<()> {
-        self.path.as_ref().map_or(Ok(()), |path| remove_file(path))
     }
 }
 
@@ -275,15 +158,22 @@ struct Written {
 }
 
 impl Written {
-    fn new(path: PathBuf, script: &Script, nonce: &str, layout: &Layout) -> Result<Self> {
+    fn new(
+        node: &Node,
+        path: PathBuf,
+        script: &Script,
+        nonce: &str,
+        unseen: &[String],
+    ) -> Result<Self> {
+        let guest = node.guest();
         let without_secrets = if script.secrets.is_empty() {
             None
         } else {
             let mut bare = script.clone();
             bare.secrets.clear();
-            Some(wrap_linux_in(&bare, nonce, layout)?)
+            Some(guest.wrap(&bare, nonce, unseen)?)
         };
-        write(&path, &wrap_linux_in(script, nonce, layout)?)?;
+        write(&path, &guest.wrap(script, nonce, unseen)?)?;
         Ok(Self {
             path,
             without_secrets,
@@ -300,13 +190,4 @@ impl Drop for Written {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-/// What only a script that ran to its end can print: 128 random bits.
-fn nonce() -> Result<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(Kind::Host, "the host has no random numbers").because(error)
-    })?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

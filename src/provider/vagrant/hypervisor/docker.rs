@@ -6,12 +6,12 @@ use async_trait::async_trait;
 
 use super::super::MachineRef;
 use super::super::check::LIMIT as CHECK_LIMIT;
+use super::tool::ask;
 use super::{Hypervisor, Site};
 use crate::channel::Io;
 use crate::diagnose::{Said, classify, failure};
 use crate::error::{Failure, Kind, Result};
-use crate::event::Stream;
-use crate::process::{Command, Finished, run};
+use crate::process::{Command, Finished};
 
 /// How long Docker may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -162,29 +162,7 @@ impl Docker {
         io: &Io,
     ) -> Result<(Finished, Vec<String>)> {
         let command = Command::new("docker").args(args.iter().copied());
-        let line = command.line();
-        let mut lines = Vec::new();
-        let mut take = |stream: Stream, text: &str| {
-            if stream == Stream::Stdout {
-                lines.push(text.to_owned());
-            }
-        };
-        match self
-            .site
-            .clock
-            .timeout(limit, run(command, &io.stop, &mut take))
-            .await
-        {
-            Some(finished) => finished.map(|finished| (finished, lines)),
-            None => Err(Box::new(
-                Failure::new(
-                    Kind::Host,
-                    format!("Docker did not answer within {} s", limit.as_secs()),
-                )
-                .command(line)
-                .advise("restart Docker, then run the same again"),
-            )),
-        }
+        ask("Docker", command, limit, self.site.clock, io).await
     }
 }
 

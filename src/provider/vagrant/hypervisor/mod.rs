@@ -3,7 +3,8 @@
 
 pub mod docker;
 mod hyperv;
-mod libvirt;
+pub mod libvirt;
+mod tool;
 mod virtualbox;
 mod vmware;
 
@@ -141,8 +142,8 @@ pub fn features(provider: ProviderName) -> Features {
     let docker = provider == ProviderName::Docker;
     let hyperv = provider == ProviderName::Hyperv;
     Features {
-        // Only these declare it (plugins/providers/*/plugin.rb, vagrant-libvirt's plugin.rb).
-        parallel_creation: docker || provider == ProviderName::Libvirt,
+        // libvirt's declares it too, but holds only inside one Vagrant process: see `libvirt`.
+        parallel_creation: docker,
         snapshots: !docker,
         static_addresses: !hyperv,
         needs_elevation: hyperv,

@@ -1,0 +1,155 @@
+//! Follows a script while it runs: what it says, what it proves, and what of it outlives wdev.
+
+use std::path::PathBuf;
+
+use super::node::{Node, read, write};
+use crate::channel::wrap::{End, Reader, Said};
+use crate::channel::{Io, Line, Mode, Report, Script, Secret};
+use crate::error::{Failure, Kind, Result};
+use crate::event::Stream;
+use crate::home::remove_file;
+
+/// Shorter secrets are not looked for in the output: that would only maim it.
+const SHORTEST_SECRET: usize = 6;
+
+/// Takes a script's output, shows what is to be shown, and keeps what it proves.
+pub(super) struct Listener<'a> {
+    reader: Reader,
+    secrets: Vec<Secret>,
+    /// The last lines that the user saw.
+    pub tail: Vec<String>,
+    io: &'a Io,
+}
+
+impl<'a> Listener<'a> {
+    pub fn new(script: &Script, nonce: &str, io: &'a Io) -> Self {
+        Self {
+            reader: Reader::new(nonce),
+            secrets: script.secrets.values().cloned().collect(),
+            tail: Vec::new(),
+            io,
+        }
+    }
+
+    /// Takes a line of the wrapped script.
+    pub fn line(&mut self, line: &str) {
+        for said in self.reader.line(line) {
+            match said {
+                Said::Output(text) => self.show(&text),
+                Said::Waiting(seconds) => self.io.note(format!(
+                    "waiting for a script that an earlier run left behind ({seconds} s)"
+                )),
+                Said::Protocol => {}
+            }
+        }
+    }
+
+    /// Shows a line, without the secrets that the script was given.
+    pub fn show(&mut self, text: &str) {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            if secret.reveal().len() >= SHORTEST_SECRET {
+                text = text.replace(secret.reveal(), "***");
+            }
+        }
+        if self.tail.len() == crate::process::TAIL {
+            self.tail.remove(0);
+        }
+        self.tail.push(text.clone());
+        (self.io.output)(Line {
+            stream: Stream::Stdout,
+            text,
+        });
+    }
+
+    /// How the script ended, when it proved its end, and the last lines that it said.
+    pub fn finish(self, mode: Mode) -> (Option<(End, Report)>, Vec<String>) {
+        (self.reader.finish(mode), self.tail)
+    }
+}
+
+/// A script that proved how it ended: its report, or its failure.
+pub(super) fn judge(
+    node: &Node,
+    script: &Script,
+    (end, report): (End, Report),
+    io: &Io,
+) -> Result<Report> {
+    let (name, on) = (&script.name, node.name());
+    let failure = match end {
+        End::Done => return Ok(report),
+        End::Earlier => {
+            io.note("finished by an earlier run");
+            return Ok(report);
+        }
+        End::Failed(code, why) if why.is_empty() => Failure::new(
+            Kind::Step,
+            format!("the script `{name}` failed on `{on}` with exit code {code}"),
+        ),
+        End::Failed(_, why) => {
+            Failure::new(Kind::Step, format!("the script `{name}` failed on `{on}`")).because(why)
+        }
+        End::Busy(seconds) => Failure::new(
+            Kind::Step,
+            format!(
+                "another script of wdev is at work on `{on}` and did not end within {seconds} s"
+            ),
+        )
+        .advise(format!(
+            "see what it does: `wdev exec {on} -- ps -ef`; restarting the node ends it"
+        )),
+    };
+    Err(Box::new(failure))
+}
+
+/// Remembers, across the death of wdev, that a script was begun and its end not seen.
+pub(super) struct Unseen {
+    path: Option<PathBuf>,
+    fingerprint: String,
+}
+
+impl Unseen {
+    pub fn new(node: &Node, script: &Script) -> Self {
+        Self {
+            path: (script.mode == Mode::Run).then(|| node.own(&format!("{}.unseen", script.name))),
+            fingerprint: script.fingerprint.clone(),
+        }
+    }
+
+    /// The nonces of earlier runs with the same inputs whose end was not seen.
+    pub fn earlier(&self) -> Result<Vec<String>> {
+        let Some(path) = &self.path else {
+            return Ok(Vec::new());
+        };
+        let text = read(path)?.unwrap_or_default();
+        let mut words = text.split_whitespace().map(str::to_owned);
+        if words.next().as_ref() == Some(&self.fingerprint) {
+            Ok(words.collect())
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    pub fn begins(&self, nonce: &str, earlier: &[String]) -> Result<()> {
+        match &self.path {
+            Some(path) => write(
+                path,
+                &format!("{} {} {nonce}", self.fingerprint, earlier.join(" ")),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    pub fn was_seen(&self) -> Result<()> {
+        self.path.as_ref().map_or(Ok(()), |path| remove_file(path))
+    }
+}
+
+/// What only a script that ran to its end can print: 128 random bits.
+pub(super) fn nonce() -> Result<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::new(Kind::Host, "the host has no random numbers").because(error)
+    })?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
