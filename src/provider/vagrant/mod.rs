@@ -46,7 +46,6 @@ use crate::channel::{Channel, Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
 /// Where the failures were before they had a module of their own.
-pub use crate::diagnose as failure;
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 use crate::names::LaneName;
