@@ -353,13 +353,11 @@ pub fn calls(vagrantfile: &str) -> Option<Vec<(String, serde_json::Value)>> {
     Some(serde_json::from_slice(&printed).expect("the recorder prints JSON"))
 }
 
-/// A folder of the extra test material, or nothing where it is not: see `docs/testing.md`.
-pub fn need_shared(folder: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared"));
-    let shared = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
-    let found = Some(shared.join(folder)).filter(|path| path.is_dir());
+/// The same, for a test that may not be skipped under `WDEV_TEST_STRICT=1`.
+pub fn need_shared(path: &str) -> Option<PathBuf> {
+    let found = shared(path);
     if found.is_none() {
-        skip(&format!("the folder `{folder}` of WDEV_SHARED"));
+        skip(&format!("`{path}` in the folder WDEV_SHARED"));
     }
     found
 }
