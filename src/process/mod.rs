@@ -228,6 +228,12 @@ pub fn helper() -> Option<bool> {
     system::helper(std::env::args_os())
 }
 
+/// One word of a command that a user of this host is told: for a POSIX shell, on Windows for PowerShell.
+#[must_use]
+pub fn word(word: impl AsRef<OsStr>) -> String {
+    system::word(word.as_ref())
+}
+
 /// Quotes one word for a POSIX shell.
 #[must_use]
 pub fn quote(word: impl AsRef<OsStr>) -> String {

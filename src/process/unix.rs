@@ -24,6 +24,11 @@ pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
     child.inner().signal(SIGINT)
 }
 
+/// One word of a command for a POSIX shell.
+pub fn word(word: &OsStr) -> String {
+    quote(word)
+}
+
 /// A command as a line for a POSIX shell, after the variables that it needs.
 pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]) -> String {
     let mut words: Vec<String> = variables

@@ -89,7 +89,7 @@ pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]
 }
 
 /// One word of a command, in quotes where PowerShell would take it for something else.
-fn word(word: &OsStr) -> String {
+pub fn word(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || r"-_./\:=+".contains(c);
     // Windows PowerShell takes `-a.b` for two words.

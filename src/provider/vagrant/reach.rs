@@ -17,7 +17,7 @@ use crate::error::{Failure, Kind, Result};
 /// After how many attempts to reach a machine that boots Vagrant is asked again for the way.
 const ASK_AGAIN: u32 = 10;
 /// Every shell of every system understands this.
-const NOTHING: &str = "exit 0";
+pub(super) const NOTHING: &str = "exit 0";
 
 impl Node {
     /// What differs with the machine's operating system.
@@ -70,6 +70,7 @@ impl Node {
                 &asked,
             );
             write(&self.own("ssh"), &text)?;
+            self.prefer_own_address(io).await?;
         }
         self.known_way()
     }
@@ -105,7 +106,10 @@ impl Node {
                 let ssh = self.ssh_held(held, fresh, io).await?;
                 let talk = Talk::new(NOTHING, CONNECT);
                 match ssh.run(talk, &io.stop, &mut |_, _| {}).await? {
-                    Ended::Command(0) => return Ok(()),
+                    Ended::Command(0) => {
+                        self.prefer_own_address(io).await?;
+                        return Ok(());
+                    }
                     Ended::Command(code) => why = format!("`{NOTHING}` ended with {code}"),
                     Ended::Connection {
                         changed_key: true,
