@@ -197,9 +197,9 @@ async fn check_over_ssh(sandbox: &Sandbox, folder: &Path) {
 async fn check_through_vagrant(sandbox: &Sandbox, folder: &Path) {
     let channel = channel(sandbox, Some(folder.join("no-ssh-here")));
     let shown = Shown::default();
-    // One that the Vagrantfile names.
+    // One that the Vagrantfile names, and whose stamp nobody asks for any more.
     let report = channel
-        .run(&script("hook-machine-1"), &shown.io())
+        .run(&script("ssh-access"), &shown.io())
         .await
         .expect("the script runs");
     assert!(report.reboot_wanted);
@@ -272,7 +272,7 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     assert_eq!(events.finished("w1"), ["machine", "hook-machine-1"]);
     let said = events.output_of_lane("w1");
     assert!(
-        said.iter().any(|line| line == "héllo from Core"),
+        said.iter().any(|line| *line == "héllo from Core"),
         "{said:?}"
     );
     let record = || sandbox.on_node("w1", "cat /c/ProgramData/hook.txt");
@@ -298,7 +298,8 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     // A boot changes the identity, needs no second first contact, and nothing is done again.
     let boot = || {
         let channel = channel(&sandbox, None);
-        let asking = channel.boot_identity(Duration::from_secs(20), &Io::silent());
+        let io = Io::silent();
+        let asking = channel.boot_identity(Duration::from_secs(20), &io);
         runtime.block_on(asking).expect("it tells its boot")
     };
     let before = boot();
