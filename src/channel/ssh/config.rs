@@ -10,7 +10,8 @@ const ALIVE: u32 = 5;
 const FIRST: &str = "  HostKeyAlias";
 
 /// The file's text. `alias` is the name under which the host's keys are kept in `keys`, whatever its
-/// address; `identity` is a private key of ours that is tried before those that `asked` names; `asked` describes `host` in OpenSSH's own format and without checking its key.
+/// address; `identity` is a private key of ours that is tried before those that `asked` names; `asked`
+/// describes `host` in OpenSSH's own format and without checking its key.
 #[must_use]
 pub fn config(
     host: &str,
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn an_address_of_ours_comes_before_another_one() {
         let asked = "Host cp\n  HostName 172.29.0.7\n";
-        let text = config("cp", "wdev-1-cp", Path::new("/k"), asked);
+        let text = config("cp", "wdev-1-cp", Path::new("/k"), None, asked);
         let own = at_address(&text, Ipv4Addr::new(192, 168, 56, 10));
         let ours = own.find("\n  HostName 192.168.56.10\n").unwrap();
         assert!(ours < own.find("172.29.0.7").unwrap(), "{own}");
