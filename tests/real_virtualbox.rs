@@ -127,9 +127,18 @@ fn kill_in_fault(host: &Host, mut up: Run) {
 
 /// An `up` whose machine does not start for a reason that stays.
 fn refused(sandbox: &Sandbox) {
-    let ended = sandbox.start_up().end();
-    let events = ended.events();
-    let failure = events.failure().expect("the last event names the failure");
+    let events = sandbox.start_up().end().events();
+    // The first failure is the host's: that step is not built yet.
+    let failure = events.0.iter().find_map(|event| match &event.body {
+        Body::StepFailed {
+            lane,
+            step,
+            failure,
+            ..
+        } => (lane.as_str() == "cp" && step.as_str() == "machine").then_some(failure),
+        _ => None,
+    });
+    let failure = failure.expect("the machine does not start");
     assert_eq!(failure.kind, Kind::Host, "{failure:?}");
     assert!(failure.permanent, "{failure:?}");
     let advice = failure.advice.join(" ");
