@@ -86,6 +86,7 @@ fn imports_run_downwards() {
         ("process", &["cli", "plan", "engine", "provider", "config"]),
         ("event", &["cli", "plan", "engine", "provider", "config"]),
         ("config", UPPER),
+        ("boxes", UPPER),
         ("release", UPPER),
         (
             "render",

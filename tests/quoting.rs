@@ -285,10 +285,7 @@ fn a_toml_parser_gives_every_string_back() {
 
 #[test]
 fn powershell_gives_every_string_back() {
-    let given = std::env::var_os("WDEV_PWSH").map(PathBuf::from);
-    let Some(pwsh) = given.or_else(|| which::which("pwsh").ok()) else {
-        return allowed_skip("PowerShell: the program `pwsh`, or its path in WDEV_PWSH");
-    };
+    let Some(pwsh) = common::pwsh() else { return };
     for_hostile_texts(|texts| {
         let list = literals(&POWERSHELL, texts, ",\n");
         // Each string twice: as a value, and as the argument of a command.

@@ -104,6 +104,8 @@ fn choices(config: &Config, emulated: bool) -> Choices {
         emulated,
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
+        // Antrea's Open vSwitch driver is signed for tests only.
+        unsigned_drivers: config.cni.name == CniName::Antrea,
         hyperv_switch: config.vagrant.hyperv_switch.clone(),
     }
 }

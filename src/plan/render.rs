@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::node::Node;
 use super::record::Record;
 use crate::boxes::{self, Arch, Artifact};
+use crate::channel::wrap_windows::wrap_windows;
 use crate::channel::{Mode, Os, Script, wrap};
 use crate::config::Config;
 use crate::config::model::{CniName, ProviderName};
@@ -12,7 +13,7 @@ use crate::config::redact_url;
 use crate::engine::plan::Plan;
 use crate::engine::step::Step;
 use crate::error::Result;
-use crate::render::vagrantfile::PROBE;
+use crate::render::vagrantfile::{PROBE, SSH_ACCESS};
 use crate::render::{
     MachineModel, RenderedFile, StepModel, VagrantfileModel, vagrantfile, write_all,
 };
@@ -61,6 +62,15 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
             }
             Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n"),
         });
+        if node.os == Os::Windows && record.provider != ProviderName::Sim {
+            let path = path(SSH_ACCESS);
+            let text = "# wdev writes this before the first contact with the machine.\n";
+            files.push(RenderedFile::text(&path, text));
+            steps.push(StepModel {
+                name: SSH_ACCESS.to_owned(),
+                path: Some(path),
+            });
+        }
         machines.push(machine(node, record.provider, config, steps, probe));
     }
     if record.provider != ProviderName::Sim {
@@ -104,7 +114,7 @@ fn step_file(path: &str, script: &Script) -> Result<RenderedFile> {
         Os::Linux => RenderedFile::text(path, wrap::wrap_linux(script, BY_HAND)?)
             .executable()
             .secret(),
-        Os::Windows => return Err(wrap::not_built(script)),
+        Os::Windows => RenderedFile::text(path, wrap_windows(script, BY_HAND)?).secret(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
-    Build, clock, cluster_ready, cni, container_runtime, control_plane, facts, features,
+    Build, address, clock, cluster_ready, cni, container_runtime, control_plane, facts, features,
     first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
 };
 use crate::channel::Os;
@@ -95,6 +95,9 @@ fn host(target: &Target) -> Lane {
 fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    if address::needless(build).is_none() {
+        steps.push(address::step(build)?);
+    }
     steps.push(clock::step(build)?);
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
@@ -120,6 +123,9 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
 fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
+    if address::needless(build).is_none() {
+        steps.push(address::step(build)?);
+    }
     if build.node.os == Os::Linux {
         steps.push(clock::step(build)?);
     }

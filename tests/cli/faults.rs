@@ -131,7 +131,7 @@ fn others_finish_unless_they_are_told_not_to() {
     let (env, ran) = with(&[fault], &[]);
     ran.exits(6).prints("winw1 failed");
     let done = env.status()["nodes"][0]["done"].as_u64().unwrap();
-    assert_eq!(done, 10, "all but `cluster-ready`: {ran}");
+    assert_eq!(done, 11, "all but `cluster-ready`: {ran}");
 
     let (env, ran) = with(&[fault], &["--fail-fast"]);
     ran.exits(6)

@@ -1,6 +1,12 @@
 //! What the tests with real machines share: a sandbox on disk, runs of the built `wdev`, and a view
 //! of the machines by docker itself.
 
+#![allow(
+    dead_code,
+    reason = "each test file is a crate of its own that uses a part of this"
+)]
+
+pub mod emulated;
 pub mod run;
 pub mod sandbox;
 

@@ -68,7 +68,7 @@ const LABEL: &str = "wdev-test";
 
 /// A subnet that hardly any other test run on this machine has now: `10.128` to `10.223` is neither
 /// docker's nor Kubernetes' by default.
-fn subnet(process: u32, number: u32) -> String {
+pub fn subnet(process: u32, number: u32) -> String {
     let (high, low) = (128 + process / 31 % 96, process % 31 * 8 + number);
     format!("10.{high}.{low}")
 }

@@ -194,7 +194,7 @@ fn nested_virtualization_comes_only_when_asked_for() {
     }
     for (provider, words) in [
         (ProviderName::Virtualbox, "\"--nested-hw-virt\", \"on\""),
-        (ProviderName::VmwareDesktop, "[\"vhv.enable\"] = true"),
+        (ProviderName::VmwareDesktop, "[\"vhv.enable\"] = \"TRUE\""),
     ] {
         assert_eq!(text(provider, with).matches(words).count(), 1, "{provider}");
         assert!(!text(provider, "").contains(words), "{provider}");

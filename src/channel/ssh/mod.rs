@@ -19,7 +19,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use self::config::config;
+pub use self::config::{at_address, config};
 pub use self::ended::Ended;
 use self::master::Master;
 pub use self::pins::Pins;

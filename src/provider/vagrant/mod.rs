@@ -10,6 +10,7 @@ mod check;
 mod direct;
 mod environment;
 pub mod failure;
+mod first_contact;
 mod glance;
 pub mod hypervisor;
 mod lifecycle;
@@ -17,6 +18,7 @@ mod listen;
 mod lock;
 mod node;
 mod orphan;
+mod own_address;
 mod provision;
 mod reach;
 pub mod records;
@@ -25,6 +27,7 @@ mod through;
 mod transfer;
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -218,6 +221,10 @@ impl Provider for Vagrant {
             }
         }
         self.hypervisor.after_last(io).await
+    }
+
+    async fn use_address(&self, node: &LaneName, address: Ipv4Addr, io: &Io) -> Result<()> {
+        self.node(node)?.use_address(address, io).await
     }
 
     fn channel(&self, node: &LaneName) -> Arc<dyn Channel> {
