@@ -60,7 +60,7 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
                 RenderedFile::text(&probe, "#!/bin/bash\n# wdev writes each probe here.\n")
                     .executable()
             }
-            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n"),
+            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n").crlf(),
         });
         if node.os == Os::Windows && record.provider != ProviderName::Sim {
             let path = path(SSH_ACCESS);
@@ -114,7 +114,9 @@ fn step_file(path: &str, script: &Script) -> Result<RenderedFile> {
         Os::Linux => RenderedFile::text(path, wrap::wrap_linux(script, BY_HAND)?)
             .executable()
             .secret(),
-        Os::Windows => RenderedFile::text(path, wrap_windows(script, BY_HAND)?).secret(),
+        Os::Windows => RenderedFile::text(path, wrap_windows(script, BY_HAND)?)
+            .crlf()
+            .secret(),
     })
 }
 
