@@ -87,6 +87,7 @@ fn imports_run_downwards() {
         ("event", &["cli", "plan", "engine", "provider", "config"]),
         ("config", UPPER),
         ("boxes", UPPER),
+        ("diagnose", UPPER),
         ("release", UPPER),
         (
             "render",

@@ -122,7 +122,11 @@ impl Server {
         );
         let keys = self.dir.join("cp.hosts");
         let config = self.config();
-        fs::write(&config, ssh::config("cp", "wdev-test-cp", &keys, &asked)).unwrap();
+        fs::write(
+            &config,
+            ssh::config("cp", "wdev-test-cp", &keys, None, &asked),
+        )
+        .unwrap();
         let pins = Pins::of(&keys, machine).unwrap();
         Ssh::new(ssh::find_program().unwrap(), &config, "cp", pins)
     }

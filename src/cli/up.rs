@@ -132,7 +132,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui.err("note: the options for simulations have no effect on real machines");
     }
     let index = Index::of_user()?;
-    preflight::check(config, &record, &index, folder)?;
+    preflight::check(config, &record, &index, folder, ui)?;
     let _lock = folder.lock("up")?;
     // Another run may have come in between: what it made must stay known.
     if let Some(now) = Record::find(folder)? {

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::run::run;
+pub use self::system::is_root;
 use crate::error::Kind;
 
 /// How many of the last lines a failure shows.

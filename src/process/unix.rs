@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
@@ -54,4 +55,13 @@ pub fn signal(status: ExitStatus) -> Option<i32> {
 pub fn is_bad_format(error: &io::Error) -> bool {
     // ENOEXEC, the same number on every Unix.
     error.raw_os_error() == Some(8)
+}
+
+/// Whether this process acts as the superuser.
+#[must_use]
+pub fn is_root() -> bool {
+    // A file belongs to whoever makes it.
+    tempfile::tempfile()
+        .and_then(|file| file.metadata())
+        .is_ok_and(|file| file.uid() == 0)
 }

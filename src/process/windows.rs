@@ -125,3 +125,9 @@ pub fn is_bad_format(error: &io::Error) -> bool {
     // ERROR_BAD_EXE_FORMAT
     error.raw_os_error() == Some(193)
 }
+
+/// Windows has no superuser; what an administrator may is asked where it matters.
+#[must_use]
+pub fn is_root() -> bool {
+    false
+}

@@ -22,7 +22,7 @@ pub fn need(tool: &str) -> Option<PathBuf> {
 }
 
 /// The program PowerShell: the one that `WDEV_PWSH` names, the one in the folder `WDEV_TEST_PWSH`, or the
-/// one on `PATH`. Where there is none, says so and returns nothing: no test machine is promised to have it.
+/// one on `PATH`. Where there is none, says so and returns nothing.
 pub fn pwsh() -> Option<PathBuf> {
     let in_folder =
         std::env::var_os("WDEV_TEST_PWSH").map(|folder| PathBuf::from(folder).join("pwsh"));
@@ -31,26 +31,38 @@ pub fn pwsh() -> Option<PathBuf> {
         .or(in_folder)
         .or_else(|| which::which("pwsh").ok());
     if found.is_none() {
-        allowed_skip("PowerShell: the program `pwsh`, or its path in WDEV_PWSH");
+        skip_without_material("PowerShell: the program `pwsh`, or its path in WDEV_PWSH");
     }
     found
 }
 
-/// A file of the extra test material, whose folder `WDEV_SHARED` names (`../shared` otherwise). Where it
-/// is not, says so and returns nothing.
+/// A file or folder of the extra test material, whose folder `WDEV_SHARED` names (`../shared` otherwise).
+/// Where it is not, says so and returns nothing.
 pub fn shared(path: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("WDEV_SHARED").map_or_else(
+    let found = Some(material().join(path)).filter(|found| found.exists());
+    if found.is_none() {
+        skip_without_material(&format!(
+            "the extra test material `{path}`, see WDEV_SHARED"
+        ));
+    }
+    found
+}
+
+/// The folder of the extra test material, which need not exist.
+pub fn material() -> PathBuf {
+    std::env::var_os("WDEV_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"),
         PathBuf::from,
-    );
-    let file = folder.join(path);
-    if file.exists() {
-        return Some(file);
+    )
+}
+
+/// A machine with the extra material lacks nothing of it; no machine is promised to have the material.
+fn skip_without_material(what: &str) {
+    if material().is_dir() {
+        skip(what);
+    } else {
+        allowed_skip(what);
     }
-    allowed_skip(&format!(
-        "the extra test material `{path}`, see WDEV_SHARED"
-    ));
-    None
 }
 
 /// Says on stderr that the running test is skipped for want of `what`; fails it when skipping is not
@@ -351,13 +363,4 @@ pub fn calls(vagrantfile: &str) -> Option<Vec<(String, serde_json::Value)>> {
     let script = recorder(vagrantfile);
     let printed = run(&mut Command::new(ruby), script.as_bytes());
     Some(serde_json::from_slice(&printed).expect("the recorder prints JSON"))
-}
-
-/// The same, for a test that may not be skipped under `WDEV_TEST_STRICT=1`.
-pub fn need_shared(path: &str) -> Option<PathBuf> {
-    let found = shared(path);
-    if found.is_none() {
-        skip(&format!("`{path}` in the folder WDEV_SHARED"));
-    }
-    found
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use wdev::channel::{Io, Line, Os};
 use wdev::clock::Clock;
+use wdev::diagnose::Said;
 use wdev::ledger::Ledger;
 use wdev::provider::vagrant::MachineRef;
-use wdev::provider::vagrant::failure::Said;
 use wdev::provider::vagrant::hypervisor::vagrant_home::VagrantHome;
 use wdev::provider::vagrant::hypervisor::virtualbox::VirtualBox;
 use wdev::provider::vagrant::hypervisor::virtualbox::host::Places;

@@ -9,7 +9,6 @@ mod channel;
 mod check;
 mod direct;
 mod environment;
-pub mod failure;
 mod first_contact;
 mod glance;
 pub mod hypervisor;
@@ -25,6 +24,7 @@ pub mod records;
 pub mod state;
 mod through;
 mod transfer;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -37,7 +37,7 @@ use ipnet::Ipv4Net;
 use tokio::sync::Mutex;
 
 pub use self::channel::VagrantChannel;
-pub use self::check::{OLDEST, find_program};
+pub use self::check::find_program;
 use self::hypervisor::{Choices, Hypervisor, Site};
 use self::lock::MachineLock;
 use self::node::Node;
@@ -45,6 +45,7 @@ use super::{Features, Machine, Provider};
 use crate::channel::{Channel, Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+/// Where the failures were before they had a module of their own.
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 use crate::names::LaneName;
@@ -188,6 +189,9 @@ impl Provider for Vagrant {
     async fn check(&self, io: &Io) -> Result<()> {
         check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
+        for remark in check::rules(self.provider, version, None)? {
+            io.note(remark);
+        }
         if let Err(failure) = self.caller.ssh() {
             io.note(format!(
                 "{failure}: going through Vagrant, which takes longer"

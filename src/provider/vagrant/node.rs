@@ -8,12 +8,12 @@ use tokio::sync::Mutex;
 
 use super::MachineRef;
 use super::call::{Call, Caller, Ended};
-use super::failure::classify;
 use super::hypervisor::Hypervisor;
 use super::lock::{Held, MachineLock};
 use super::records::Entry;
 use super::state::power;
 use crate::channel::Io;
+use crate::diagnose::classify;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::{remove_file, write_whole};
 use crate::provider::{Machine, Power};

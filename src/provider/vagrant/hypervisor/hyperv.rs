@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use self::scripts::Scripts;
 use super::{Hypervisor, Site};
 use crate::channel::Io;
+use crate::diagnose::Said;
 use crate::error::{Failure, Kind, Result};
 use crate::provider::vagrant::MachineRef;
-use crate::provider::vagrant::failure::Said;
 
 /// What the ledger calls a switch.
 const SWITCH: &str = "hyperv-switch";

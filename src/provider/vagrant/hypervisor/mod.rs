@@ -18,10 +18,10 @@ use async_trait::async_trait;
 use ipnet::Ipv4Net;
 
 use super::MachineRef;
-use super::failure::Said;
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+use crate::diagnose::Said;
 use crate::error::Result;
 use crate::ledger::Ledger;
 use crate::provider::Features;

@@ -17,10 +17,10 @@ use self::half_made::KIND;
 use self::host::Places;
 use self::manage::Manage;
 use super::super::MachineRef;
-use super::super::failure::Said;
 use super::vagrant_home::VagrantHome;
 use super::{Hypervisor, Site};
 use crate::channel::{Io, Os};
+use crate::diagnose::Said;
 use crate::error::{Failure, Kind, Result};
 
 /// Vagrant's name of the provider.

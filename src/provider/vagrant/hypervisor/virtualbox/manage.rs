@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::super::failure::{Said, failure};
 use super::output::{self, Disk, Info, Interface, Vm};
 use crate::channel::Io;
 use crate::clock::Clock;
+use crate::diagnose::{Said, failure};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::process::{Command, Finished, run};
