@@ -49,6 +49,7 @@ pub struct Libvirt {
 
 impl Libvirt {
     /// For one sandbox.
+    #[must_use]
     pub fn new(site: Site) -> Self {
         let virsh = Virsh::new(site.clock);
         Self { site, virsh }
@@ -191,7 +192,7 @@ impl Libvirt {
 }
 
 /// Whether a volume is the first or a further disk of the box, as the plugin names them
-/// (action/create_domain.rb): `NAME.img`, `NAME_1.img`.
+/// (`action/create_domain.rb`): `NAME.img`, `NAME_1.img`.
 fn is_main_disk(volume: &str, unique: &str) -> bool {
     let rest = volume
         .strip_prefix(unique)
