@@ -87,36 +87,6 @@ fn a_provider_whose_tools_are_missing_says_so_before_anything_is_made() {
 }
 
 #[test]
-fn auto_says_which_hypervisor_it_took_and_why() {
-    let host = Host::new();
-    // Too old, so that nothing is made.
-    host.program("vagrant", "echo Vagrant 2.3.3");
-    host.program("vmrun", "exit 0");
-    host.run(&["up"])
-        .exits(4)
-        .says("provider `vmware_desktop`: `")
-        .says("vmrun` was found")
-        .says("`virtualbox` is not installed")
-        .says("Vagrant 2.3.3 is too old");
-    assert!(!host.env.project.join(".wdev").exists());
-}
-
-#[test]
-fn versions_that_do_not_work_are_refused_and_new_ones_are_warned_of() {
-    let host = Host::new();
-    host.program("vagrant", "echo Vagrant 2.4.6");
-    host.run(&["up", "--provider", "hyperv"])
-        .exits(4)
-        .says("Vagrant 2.4.6 does not work with `hyperv`")
-        .says("install Vagrant 2.4.8 or newer");
-    host.program("vagrant", "echo Vagrant 99.0.0");
-    host.run(&["up", "--provider", "docker"])
-        .exits(3)
-        .says("warning: Vagrant 99.0.0 is newer than wdev knows");
-    assert!(!host.env.project.join(".wdev").exists());
-}
-
-#[test]
 fn the_files_for_any_hypervisor_can_be_looked_at_on_any_host() {
     for provider in ["virtualbox", "hyperv", "vmware_desktop", "libvirt"] {
         let host = Host::new();
@@ -150,6 +120,36 @@ fn a_box_that_does_not_exist_is_told_before_anything_is_made() {
     host.run(&["up", "--provider", "virtualbox"])
         .exits(3)
         .says("Kubernetes 1.36 does not support Windows Server 2019");
+    assert!(!host.env.project.join(".wdev").exists());
+}
+
+#[test]
+fn auto_says_which_hypervisor_it_took_and_why() {
+    let host = Host::new();
+    // Too old, so that nothing is made.
+    host.program("vagrant", "echo Vagrant 2.3.3");
+    host.program("vmrun", "exit 0");
+    host.run(&["up"])
+        .exits(4)
+        .says("provider `vmware_desktop`: `")
+        .says("vmrun` was found")
+        .says("`virtualbox` is not installed")
+        .says("Vagrant 2.3.3 is too old");
+    assert!(!host.env.project.join(".wdev").exists());
+}
+
+#[test]
+fn versions_that_do_not_work_are_refused_and_new_ones_are_warned_of() {
+    let host = Host::new();
+    host.program("vagrant", "echo Vagrant 2.4.6");
+    host.run(&["up", "--provider", "hyperv"])
+        .exits(4)
+        .says("Vagrant 2.4.6 does not work with `hyperv`")
+        .says("install Vagrant 2.4.8 or newer");
+    host.program("vagrant", "echo Vagrant 99.0.0");
+    host.run(&["up", "--provider", "docker"])
+        .exits(3)
+        .says("warning: Vagrant 99.0.0 is newer than wdev knows");
     assert!(!host.env.project.join(".wdev").exists());
 }
 

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use env::{Ran, Running};
-use host::{FOLDER, Host, until, windows};
+use host::{Host, until, windows};
 
 const SIM: [&str; 5] = ["up", "--provider", "sim", "--sim-speed", "1000"];
 const DOCKER: [&str; 3] = ["up", "--provider", "docker"];
