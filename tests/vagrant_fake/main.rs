@@ -11,6 +11,7 @@ mod commands;
 mod direct;
 mod inspect;
 mod lifecycle;
+mod own_address;
 mod scripts;
 mod through;
 mod world;
