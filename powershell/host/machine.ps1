@@ -1,8 +1,9 @@
 # Gives a machine what Vagrant does not: the second adapter on wdev's switch, and what a CNI needs.
 #
 # Parameters: `machine` (its id), `switch`, `adapter` (the second adapter's name), `mac_spoofing` (true or
-# false, both adapters), `secure_boot` (`on`, `off` or `keep`). Result: `mac` of the second adapter (as
-# `00:15:5d:xx:xx:xx`), `generation`, `restarted` (the machine was stopped and started for this).
+# false, both adapters), `secure_boot` (`on`, `off` or `keep`), `stop` (true where it may stop a machine that
+# cannot take a change while it runs). Result: `mac` of the second adapter (as `00:15:5d:xx:xx:xx`; empty
+# before the first start with it), `generation`, `off` (the machine is off, and has to be started).
 # To be run after every start by Vagrant, which connects all adapters of a machine to the first one's switch
 # (plugins/providers/hyperv/scripts/utils/VagrantVM/VagrantVM.psm1, Set-VagrantVMSwitch).
 # What this makes goes with the machine.
@@ -12,7 +13,7 @@ param([Parameter(Mandatory)] [string] $ParametersFile)
 Assert-Language
 $wanted = Read-Parameter -Path $ParametersFile -Names @{
     machine = $Pattern.Id; switch = $Pattern.Switch; adapter = $Pattern.Text
-    mac_spoofing = $Pattern.Flag; secure_boot = '^(on|off|keep)$'
+    mac_spoofing = $Pattern.Flag; stop = $Pattern.Flag; secure_boot = '^(on|off|keep)$'
 }
 
 try {
@@ -50,6 +51,15 @@ try {
     # Only generation 2 takes an adapter while it runs, and none takes a change of its firmware.
     $running = [string]$machine.State -ne 'Off'
     $stop = $running -and ($null -ne $firmware -or ($null -eq $own -and $generation -lt 2))
+    if ($stop -and -not [bool]$wanted.stop) {
+        Exit-Failure @{
+            Id = 'needs-stop'
+            Message = "the machine ``$($machine.Name)`` cannot be changed while it runs"
+            Why = 'a second adapter (generation 1) or secure boot is to be changed'
+            Advice = @('`wdev up` stops it, changes it and starts it')
+            Code = 5
+        }
+    }
     if ($stop) {
         $doing = "stop the machine ``$($machine.Name)``"
         try {
@@ -83,12 +93,10 @@ try {
             Write-Change -Text "MAC address spoofing of the adapter ``$($adapter.Name)`` is $spoofing"
         }
     }
-    # Also when an earlier run stopped it and came no further: Vagrant says that it is to run.
+    # Vagrant starts it, and waits for what runs in it.
     if ([string](Get-VM -Id $wanted.machine).State -eq 'Off') {
-        $doing = "start the machine ``$($machine.Name)``"
-        Start-VM -VM $machine
-        Write-Change -Text "started the machine ``$($machine.Name)``"
-        $stop = $true
+        Write-Result -Data @{ mac = ''; generation = $generation; off = $true }
+        exit 0
     }
 
     # An adapter has its address once its machine has started with it.
@@ -112,5 +120,5 @@ try {
 Write-Result -Data @{
     mac = ($mac.ToLowerInvariant() -replace '(..)(?!$)', '$1:')
     generation = $generation
-    restarted = [bool]$stop
+    off = $false
 }

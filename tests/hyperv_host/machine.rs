@@ -20,7 +20,7 @@ pub(crate) fn machine(generation: u8, state: &str, adapters: &[(&str, &str)]) ->
 
 fn wanted(secure_boot: &str) -> Value {
     json!({"machine": ID, "switch": SWITCH, "adapter": "wdev", "mac_spoofing": true,
-           "secure_boot": secure_boot})
+           "secure_boot": secure_boot, "stop": true})
 }
 
 const FIRST: (&str, &str) = ("Netzwerkkarte", "Standardswitch");
@@ -28,8 +28,11 @@ const FIRST: (&str, &str) = ("Netzwerkkarte", "Standardswitch");
 /// Runs it and checks what every run leaves.
 fn run(host: &Host, secure_boot: &str) -> Ran {
     let ran = host.run("machine.ps1", &wanted(secure_boot));
-    ran.done();
-    assert_eq!(host.get("/vms/0/State"), "Running");
+    let off = ran.done()["off"] == true;
+    assert_eq!(
+        host.get("/vms/0/State"),
+        if off { "Off" } else { "Running" }
+    );
     assert_eq!(host.get("/vms/0/AutomaticCheckpointsEnabled"), false);
     assert_eq!(host.get("/vms/0/adapters/0/SwitchName"), "Standardswitch");
     assert_eq!(host.get("/vms/0/adapters/1/SwitchName"), SWITCH);
@@ -46,7 +49,7 @@ fn generation_2_gets_its_second_adapter_while_it_runs() {
     host.add("vms", machine(2, "Running", &[FIRST]));
     let ran = run(&host, "keep");
     assert_eq!(ran.done()["mac"], "00:15:5d:0a:0b:0c");
-    assert_eq!(ran.done()["restarted"], false);
+    assert_eq!(ran.done()["off"], false);
     assert_eq!(host.get("/stops"), 0);
     assert_eq!(host.get("/vms/0/SecureBoot"), "On");
     let before = host.state();
@@ -62,14 +65,13 @@ fn generation_2_gets_its_second_adapter_while_it_runs() {
 fn generation_1_is_stopped_for_it_once() {
     let Some(host) = Host::new() else { return };
     host.add("vms", machine(1, "Running", &[FIRST]));
+    assert_eq!(run(&host, "off").done()["off"], true);
+    // Vagrant starts it; it has an address then.
+    host.set("/vms/0/State", json!("Running"));
+    host.set("/vms/0/adapters/1/MacAddress", json!("00155D0A0B0C"));
     let ran = run(&host, "off");
-    assert_eq!(ran.done()["restarted"], true);
-    assert_eq!(
-        ran.done()["mac"],
-        "00:15:5d:0a:0b:0c",
-        "known after the start"
-    );
-    assert_eq!(run(&host, "off").done()["restarted"], false);
+    assert_eq!(ran.done()["off"], false);
+    assert_eq!(ran.done()["mac"], "00:15:5d:0a:0b:0c");
     assert_eq!(host.get("/stops"), 1);
 }
 
@@ -88,7 +90,7 @@ fn an_adapter_that_vagrant_moved_is_connected_again() {
 fn secure_boot_is_changed_while_the_machine_is_off() {
     let Some(host) = Host::new() else { return };
     host.add("vms", machine(2, "Running", &[FIRST]));
-    assert_eq!(run(&host, "off").done()["restarted"], true);
+    assert_eq!(run(&host, "off").done()["off"], true);
     assert_eq!(host.get("/vms/0/SecureBoot"), "off");
     assert_eq!(host.get("/stops"), 1);
 }
@@ -107,6 +109,17 @@ fn a_failure_between_stop_and_start_is_mended_by_the_next_run() {
     );
     assert_eq!(host.get("/vms/0/State"), "Off");
     run(&host, "keep");
+}
+
+#[test]
+fn a_machine_in_use_is_not_stopped() {
+    let Some(host) = Host::new() else { return };
+    host.add("vms", machine(1, "Running", &[FIRST]));
+    let mut asked = wanted("keep");
+    asked["stop"] = json!(false);
+    let text = host.run("machine.ps1", &asked).failed("needs-stop", 5);
+    assert!(text.contains("`wdev up`"), "{text}");
+    assert_eq!(host.get("/vms/0/State"), "Running");
 }
 
 #[test]

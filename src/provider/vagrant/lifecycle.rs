@@ -39,7 +39,10 @@ impl Node {
                 Power::Running => {
                     if machine.id == self.booted()? {
                         match self.answer(&held, CONNECT, io).await {
-                            Ok(()) => return self.started(machine, io).await,
+                            Ok(()) => match self.settled(machine, io).await? {
+                                Some(machine) => return Ok(machine),
+                                None => continue,
+                            },
                             // Such as another host key: nothing that a restart mends.
                             Err(failure) if failure.permanent => return Err(failure),
                             Err(_) => {}
@@ -72,7 +75,9 @@ impl Node {
                 io.note(format!("Vagrant says done, but it is {}", machine.detail));
                 continue;
             }
-            let machine = self.started(machine, io).await?;
+            let Some(machine) = self.settled(machine, io).await? else {
+                continue;
+            };
             self.first_contact(&held, io).await?;
             self.answer(&held, self.boot, io).await?;
             self.remember_boot(machine.id.as_deref().unwrap_or_default())?;
@@ -88,6 +93,21 @@ impl Node {
             ))
             .advise("see its log: `docker logs` or the hypervisor's console"),
         ))
+    }
+
+    /// The machine with all that Vagrant does not give it; nothing where it had to be stopped for that.
+    async fn settled(&self, machine: Machine, io: &Io) -> Result<Option<Machine>> {
+        let id = machine.id.clone().unwrap_or_default();
+        let stopped = {
+            let _one_at_a_time = self.shared.lock().await;
+            self.hypervisor.before_use(&self.machine, &id, io).await?
+        };
+        if stopped {
+            io.note("it was stopped for a change that it cannot take while it runs; starting it");
+            self.forget_boot()?;
+            return Ok(None);
+        }
+        self.started(machine, io).await.map(Some)
     }
 
     /// What is to be done for a machine that Vagrant has running.

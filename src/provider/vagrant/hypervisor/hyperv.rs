@@ -24,8 +24,8 @@ const ADAPTER: &str = "wdev";
 const LOOK: Duration = Duration::from_mins(2);
 /// How long it may take to make or remove a switch.
 const CHANGE: Duration = Duration::from_mins(3);
-/// How long a machine may take to be stopped, changed and started.
-const RESTART: Duration = Duration::from_mins(15);
+/// How long a machine may take to be stopped and changed.
+const TEND: Duration = Duration::from_mins(10);
 
 /// Hyper-V.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ struct Given<'a> {
     adapter: &'a str,
     mac_spoofing: bool,
     secure_boot: &'a str,
+    /// Whether it may be stopped for a change.
+    stop: bool,
 }
 
 #[derive(Serialize)]
@@ -73,8 +75,9 @@ struct Rest<'a> {
 struct Nothing {}
 
 #[derive(Deserialize)]
-struct Started {
+struct Tended {
     mac: String,
+    off: bool,
 }
 
 #[derive(Deserialize)]
@@ -99,6 +102,24 @@ impl HyperV {
     fn address(&self) -> String {
         let first = self.site.subnet.hosts().next();
         first.unwrap_or(self.site.subnet.addr()).to_string()
+    }
+
+    /// Gives the machine its second adapter and what the network plugin needs.
+    async fn tend(&self, id: &str, stop: bool, io: &Io) -> Result<Tended> {
+        let choices = &self.site.choices;
+        let machine = Given {
+            machine: id,
+            switch: &self.switch(),
+            adapter: ADAPTER,
+            mac_spoofing: choices.mac_spoofing,
+            secure_boot: if choices.unsigned_drivers {
+                "off"
+            } else {
+                "keep"
+            },
+            stop,
+        };
+        self.scripts.run("machine", &machine, TEND, io).await
     }
 
     /// Removes machines whose files are in the folder that Vagrant keeps for this one, but the `known`
@@ -159,26 +180,17 @@ impl Hypervisor for HyperV {
         Ok(())
     }
 
+    async fn before_use(&self, _machine: &MachineRef, id: &str, io: &Io) -> Result<bool> {
+        Ok(self.tend(id, true, io).await?.off)
+    }
+
     async fn after_start(
         &self,
         _machine: &MachineRef,
         id: &str,
         io: &Io,
     ) -> Result<Option<String>> {
-        let choices = &self.site.choices;
-        let machine = Given {
-            machine: id,
-            switch: &self.switch(),
-            adapter: ADAPTER,
-            mac_spoofing: choices.mac_spoofing,
-            secure_boot: if choices.unsigned_drivers {
-                "off"
-            } else {
-                "keep"
-            },
-        };
-        let started: Started = self.scripts.run("machine", &machine, RESTART, io).await?;
-        Ok(Some(started.mac))
+        Ok(Some(self.tend(id, false, io).await?.mac))
     }
 
     async fn reclaim(

@@ -41,6 +41,12 @@ pub trait Hypervisor: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Called once Vagrant has made the machine and has it running: changes what Vagrant cannot. Returns
+    /// whether it had to stop the machine for that; then Vagrant starts it once more.
+    async fn before_use(&self, _machine: &MachineRef, _id: &str, _io: &Io) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Called once Vagrant has the machine with the hypervisor's `id` running. Returns the MAC address
     /// of its adapter in the nodes' subnet where the guest itself must give it its address.
     async fn after_start(
