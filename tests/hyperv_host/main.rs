@@ -10,7 +10,7 @@
 mod common;
 
 mod check;
+mod doubles;
 mod host;
 mod machine;
 mod network;
-mod syntax;

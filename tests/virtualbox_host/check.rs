@@ -101,3 +101,12 @@ async fn kvm_that_holds_the_processor_is_a_warning() {
     checked.unwrap();
     assert!(world.shown().contains("modprobe -r"), "{}", world.shown());
 }
+
+#[tokio::test]
+async fn a_virtualbox_that_this_vagrant_does_not_know_is_told_before_anything_is_made() {
+    let mut world = World::new();
+    world.more("expect --version\nprint 7.1.4r165100\nnext\n");
+    let failure = refused(&world).await;
+    let text = failure.to_string();
+    assert!(text.contains("7.1") && text.contains("2.3.4"), "{text}");
+}

@@ -1,7 +1,7 @@
 //! libvirt beside Vagrant.
 //!
 //! The plugin guards what machines share, the network and the boxes' base volumes, by locks inside one
-//! process (action/create_networks.rb, action/handle_box_image.rb), and wdev starts a process per
+//! process (`action/create_networks.rb`, `action/handle_box_image.rb`), and wdev starts a process per
 //! machine: so machines are made in turn, and boot side by side.
 
 mod images;
@@ -228,11 +228,11 @@ impl Hypervisor for Libvirt {
     async fn before_start(&self, machine: &MachineRef, io: &Io) -> Result<()> {
         let networks = self.virsh.networks(io).await?;
         self.check_network(&networks, true, io).await?;
-        if !networks.iter().any(|network| network.name == MANAGEMENT) {
+        if networks.iter().any(|network| network.name == MANAGEMENT) {
+            self.join_management().await?;
+        } else {
             let mut open = self.site.ledger.open(self.site.clock).await?;
             open.claim(NETWORK, MANAGEMENT, &self.site.sandbox, BTreeMap::new())?;
-        } else {
-            self.join_management().await?;
         }
         let unique = &machine.unique;
         if self.virsh.domain_id(unique, io).await?.is_none() {

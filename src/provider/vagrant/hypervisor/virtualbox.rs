@@ -16,10 +16,11 @@ use async_trait::async_trait;
 use self::half_made::KIND;
 use self::host::Places;
 use self::manage::Manage;
-use super::super::MachineRef;
+use super::super::{MachineRef, versions};
 use super::vagrant_home::VagrantHome;
 use super::{Hypervisor, Site};
 use crate::channel::{Io, Os};
+use crate::config::model::ProviderName;
 use crate::diagnose::Said;
 use crate::error::{Failure, Kind, Result};
 
@@ -125,9 +126,12 @@ impl VirtualBox {
 
 #[async_trait]
 impl Hypervisor for VirtualBox {
-    async fn check(&self, _vagrant: (u32, u32, u32), io: &Io) -> Result<()> {
+    async fn check(&self, vagrant: (u32, u32, u32), io: &Io) -> Result<()> {
         let manage = self.interfaces_only()?;
         let version = host::version(&manage, io).await?;
+        for remark in versions::rules(ProviderName::Virtualbox, vagrant, Some(version))? {
+            io.note(remark);
+        }
         host::subnet(&self.places, version, self.site.subnet)?;
         if let Some(warning) = host::kvm(&self.places, version) {
             io.note(warning);
