@@ -9,7 +9,8 @@ test:
 # Real machines through Vagrant's docker provider. Installs what is missing (root, Debian).
 test-real:
 	settings=$$(tests/real/prepare) && \
-	env $$settings WDEV_TEST_REAL=1 cargo test --test real_docker
+	env $$settings WDEV_TEST_REAL=1 cargo test --test real_docker --test real_windows \
+	    --test quoting --test wrapper_windows --test windows_bodies --test powershell_rules
 
 # The same and the simulator with full counts of kills, seeds and repeats.
 soak:

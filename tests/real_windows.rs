@@ -272,7 +272,7 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     assert_eq!(events.finished("w1"), ["machine", "hook-machine-1"]);
     let said = events.output_of_lane("w1");
     assert!(
-        said.iter().any(|line| *line == "héllo from Core"),
+        said.contains(&"héllo from Core"),
         "{said:?}"
     );
     let record = || sandbox.on_node("w1", "cat /c/ProgramData/hook.txt");
