@@ -6,17 +6,17 @@
 test:
 	cargo test
 
-# Real machines through Vagrant's docker provider. Installs what is missing (root, Debian).
+# Real machines through Vagrant. Installs what is missing (root, Debian).
 test-real:
 	settings=$$(tests/real/prepare) && \
-	env $$settings WDEV_TEST_REAL=1 cargo test --test real_docker
+	env $$settings WDEV_TEST_REAL=1 cargo test --test real_docker --test real_virtualbox
 
 # The same and the simulator with full counts of kills, seeds and repeats.
 soak:
 	settings=$$(tests/real/prepare) && \
 	env $$settings WDEV_TEST_SOAK=1 cargo test --release && \
 	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 \
-	    cargo test --release --test real_docker -- --nocapture
+	    cargo test --release --test real_docker --test real_virtualbox -- --nocapture
 
 # Prints figures and how they stand against their targets; never fails for being slow. What needs real
 # machines is skipped, and said, where they cannot be made.

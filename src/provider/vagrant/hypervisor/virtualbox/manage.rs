@@ -145,9 +145,10 @@ impl Manage {
             .keep_leftovers();
         let line = command.line();
         let (mut lines, mut errors) = (Vec::new(), String::new());
-        let mut take = |stream: Stream, text: &str| match stream {
-            Stream::Stdout => lines.push(text.to_owned()),
-            _ => {
+        let mut take = |stream: Stream, text: &str| {
+            if stream == Stream::Stdout {
+                lines.push(text.to_owned());
+            } else {
                 errors.push_str(text);
                 errors.push('\n');
             }
