@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use wdev::event::Body;
 
 use crate::common;
 use crate::real::run::{Ended, Run};
@@ -280,6 +281,11 @@ impl Sandbox<'_> {
         let events = ended.events();
         let failure = events.failure().expect("the last event names the failure");
         assert!(failure.message.contains("not built yet"), "{failure:?}");
+        for event in &events.0 {
+            if let Body::StepFailed { lane, failure, .. } = &event.body {
+                assert!(lane.is_host(), "{failure:?}");
+            }
+        }
         ended
     }
 
