@@ -271,10 +271,7 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     let events = ended.events();
     assert_eq!(events.finished("w1"), ["machine", "hook-machine-1"]);
     let said = events.output_of_lane("w1");
-    assert!(
-        said.contains(&"héllo from Core"),
-        "{said:?}"
-    );
+    assert!(said.contains(&"héllo from Core"), "{said:?}");
     let record = || sandbox.on_node("w1", "cat /c/ProgramData/hook.txt");
     assert_eq!(record().as_deref(), Some("it's 2"));
     let doubles = sandbox.on_node("w1", "cat /var/lib/wdev-doubles.json");

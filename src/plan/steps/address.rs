@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
-use crate::render::linux;
+use crate::render::{linux, windows};
 
 /// Why the step is not needed, where the provider sets the address by itself.
 ///
@@ -62,7 +62,11 @@ pub fn step(build: &Build) -> Result<Address> {
 fn text(node: &Node, subnet: Ipv4Net, mac: &str) -> Result<Option<String>> {
     Ok(match node.os {
         Os::Linux => Some(linux::address(node.address, subnet.prefix_len(), mac)?),
-        Os::Windows => None,
+        Os::Windows => Some(windows::private_address(
+            mac,
+            node.address,
+            subnet.prefix_len(),
+        )?),
     })
 }
 
