@@ -60,8 +60,8 @@ impl Host {
     }
 
     /// Writes a world with a machine and interfaces that are not ours. The stand-in's interfaces are
-    /// bridges of this machine: those that others have, or will have, count as foreign, so that it takes
-    /// other names.
+    /// bridges of this machine, and it takes the first free name: what counts as foreign leaves each test
+    /// a few names of its own.
     fn populate(&mut self, number: usize) {
         let links = fs::read_dir("/sys/class/net").expect("network interfaces");
         let names = links.flatten().map(|link| link.file_name());
@@ -69,7 +69,8 @@ impl Host {
             .filter_map(|name| name.into_string().ok())
             .filter(|name| name.starts_with("vboxnet"))
             .collect();
-        names.extend((0..=number).map(|number| format!("vboxnet{number}")));
+        let first = usize::try_from(std::process::id() % 12).unwrap_or(0) * 8 + number * 4;
+        names.extend((0..=first).map(|number| format!("vboxnet{number}")));
         let interface = |(name, number): (&String, u8)| {
             let ip = format!("192.168.{number}.1");
             let about = json!({"ip": ip, "netmask": "255.255.255.0"});
@@ -228,15 +229,18 @@ impl Drop for Host {
                 let _ = self.with_world(command).status();
             }
         }
+        let list = self.manage(&["list", "hostonlyifs"]);
+        let names = list.lines().filter_map(|line| line.strip_prefix("Name:"));
+        for name in names.map(str::trim) {
+            if !self.foreign.iter().any(|foreign| foreign == name) {
+                self.manage(&["hostonlyif", "remove", name]);
+            }
+        }
         if std::thread::panicking() {
             eprintln!("kept for a look: {}", self.folder.display());
-            return;
+        } else {
+            let _ = fs::remove_dir_all(&self.folder);
         }
-        let interfaces = self.interfaces();
-        for name in &interfaces {
-            self.manage(&["hostonlyif", "remove", name]);
-        }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
