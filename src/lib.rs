@@ -7,6 +7,7 @@ pub mod channel;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod diagnose;
 pub mod engine;
 pub mod error;
 pub mod event;

@@ -36,8 +36,8 @@ fn long_form(path: &Path) -> PathBuf {
         return path.to_owned();
     }
     let mut long = OsString::from(r"\\?\");
-    // In this form nothing is a separator but the backslash.
-    long.push(path.components().as_path());
+    // In this form nothing is a separator but the backslash, which is what joins the parts.
+    long.push(path.components().collect::<PathBuf>());
     PathBuf::from(long)
 }
 

@@ -86,6 +86,8 @@ fn imports_run_downwards() {
         ("process", &["cli", "plan", "engine", "provider", "config"]),
         ("event", &["cli", "plan", "engine", "provider", "config"]),
         ("config", UPPER),
+        ("boxes", UPPER),
+        ("diagnose", UPPER),
         ("release", UPPER),
         (
             "render",

@@ -20,7 +20,7 @@ fn on(spec: &MachineSpec, provider: ProviderName) -> Result<MachineSpec> {
     resolve("winw1", spec, Guest::Windows("2022"), provider, Arch::Amd64)
 }
 
-fn url(url: impl ToString) -> MachineSpec {
+fn url(url: &(impl ToString + ?Sized)) -> MachineSpec {
     MachineSpec {
         box_url: url.to_string(),
         ..spec()
@@ -100,7 +100,7 @@ fn a_box_file_needs_no_name_and_has_no_version() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ws 2022.box");
     fs::write(&file, "x").unwrap();
-    let settled = settle(&url(file.display())).unwrap();
+    let settled = settle(&url(&file.display())).unwrap();
     assert!(settled.r#box.starts_with("wdev/ws2022-"), "{settled:?}");
     assert_eq!(settled.box_version, "");
     let elsewhere = settle(&url("https://mirror.example/a/ws%202022.box?x=1")).unwrap();
@@ -111,10 +111,10 @@ fn a_box_file_needs_no_name_and_has_no_version() {
     assert_ne!(settled.r#box, elsewhere.r#box);
     let with_version = MachineSpec {
         box_version: "1".to_owned(),
-        ..url(file.display())
+        ..url(&file.display())
     };
     assert!(refused(&with_version).contains("no version"));
-    assert!(refused(&url(folder.path().join("gone.box").display())).contains("gone.box"));
+    assert!(refused(&url(&folder.path().join("gone.box").display())).contains("gone.box"));
 }
 
 #[test]
@@ -155,12 +155,12 @@ fn a_folder_with_a_catalogue_gives_name_and_newest_version_for_the_provider() {
     let sum = "ab".repeat(32);
     let path = folder.path().join("metadata.json");
     fs::write(&path, catalogue("https://mirror.example/w.box", &sum)).unwrap();
-    let of_folder = url(folder.path().display());
+    let of_folder = url(&folder.path().display());
     let settled = settle(&of_folder).unwrap();
     assert_eq!(settled.r#box, "me/windows");
     assert_eq!(settled.box_version, "10.0.0");
     assert_eq!(settled.box_url, path.display().to_string());
-    assert_eq!(settle(&url(path.display())).unwrap(), settled);
+    assert_eq!(settle(&url(&path.display())).unwrap(), settled);
     let on_vmware = on(&of_folder, ProviderName::VmwareDesktop).unwrap();
     assert_eq!(on_vmware.box_version, "11.0.0");
 
@@ -190,7 +190,7 @@ fn a_folder_with_a_catalogue_gives_name_and_newest_version_for_the_provider() {
 #[test]
 fn what_vagrant_could_not_use_is_explained_before_it_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let of_folder = url(folder.path().display());
+    let of_folder = url(&folder.path().display());
     assert!(refused(&of_folder).contains("no `metadata.json`"));
     let path = folder.path().join("metadata.json");
     fs::write(&path, catalogue("boxes/w.box", "")).unwrap();

@@ -122,7 +122,11 @@ impl Server {
         );
         let keys = self.dir.join("cp.hosts");
         let config = self.config();
-        fs::write(&config, ssh::config("cp", "wdev-test-cp", &keys, &asked)).unwrap();
+        fs::write(
+            &config,
+            ssh::config("cp", "wdev-test-cp", &keys, None, &asked),
+        )
+        .unwrap();
         let pins = Pins::of(&keys, machine).unwrap();
         Ssh::new(ssh::find_program().unwrap(), &config, "cp", pins)
     }
@@ -219,6 +223,26 @@ async fn commands_share_a_connection_that_is_replaced_when_it_is_gone() {
     assert_eq!((one.0, two.0), (Ended::Command(3), Ended::Command(4)));
     let shared = masters(&server);
     assert_eq!(shared.len(), 1, "{shared:?}");
+
+    // More at once than a server takes over one connection: nobody notices.
+    let many = async |code: i32| {
+        let (ended, lines) = line(&way, &format!("sleep 1; exit {code}")).await;
+        assert_eq!((ended, lines.len()), (Ended::Command(code), 0), "{lines:?}");
+    };
+    tokio::join!(
+        many(1),
+        many(2),
+        many(3),
+        many(4),
+        many(5),
+        many(6),
+        many(7),
+        many(8),
+        many(9),
+        many(10),
+        many(11),
+        many(12)
+    );
 
     // Killed, stopped, cut off by the other side: noticed, and replaced.
     signal("KILL", shared[0]);

@@ -312,6 +312,25 @@ fn waiting_has_a_limit() {
 }
 
 #[test]
+fn whoever_waits_without_a_reader_ends_and_leaves_nothing() {
+    let Some(node) = Node::new() else { return };
+    let layout = Layout {
+        wait_note: std::time::Duration::from_secs(1),
+        ..node.layout()
+    };
+    std::fs::create_dir_all(Path::new(&layout.lock).parent().unwrap()).unwrap();
+    let held = std::fs::File::create(&layout.lock).unwrap();
+    held.lock().unwrap();
+    let mut it = script(Mode::Run, "wdev_run() { :; }\n");
+    it.secrets.insert("s".to_owned(), Secret::new("secret"));
+    let mut waiting = node.start(&it, "n1", &layout);
+    drop(waiting.stdout.take());
+    assert!(!waiting.wait().unwrap().success());
+    let left = std::fs::read_dir(node.path("work")).unwrap().count();
+    assert_eq!(left, 0, "a copy with secrets is left");
+}
+
+#[test]
 fn a_script_ends_although_nobody_reads_its_output_any_more() {
     let Some(node) = Node::new() else { return };
     let (started, go) = (node.path("started"), node.path("go"));

@@ -6,8 +6,10 @@
 
 pub mod effect;
 pub mod guest;
+pub mod powershell;
 pub mod ssh;
 pub mod wrap;
+pub mod wrap_windows;
 
 use std::collections::BTreeMap;
 use std::fmt;

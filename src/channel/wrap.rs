@@ -78,25 +78,7 @@ pub fn wrap_linux(script: &Script, nonce: &str) -> Result<String> {
 
 /// As [`wrap_linux`], with other places and times.
 pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<String> {
-    let (Some(text), Os::Linux) = (&script.text, script.os) else {
-        return Err(not_built(script));
-    };
-    for (what, value) in [
-        ("name", script.name.as_str()),
-        ("fingerprint", &script.fingerprint),
-        ("nonce", nonce),
-    ] {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if value.is_empty() || value.starts_with('-') || !value.chars().all(plain) {
-            return Err(Box::new(Failure::new(
-                Kind::Bug,
-                format!(
-                    "the script `{}` has an unusable {what}: `{value}`",
-                    script.name
-                ),
-            )));
-        }
-    }
+    let text = checked(script, Os::Linux, nonce)?;
     let mut secrets = String::new();
     for (name, secret) in &script.secrets {
         let _ = writeln!(
@@ -127,13 +109,38 @@ pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<St
         ("wait_limit", layout.wait_limit.as_secs().max(1).to_string()),
         ("wait_note", layout.wait_note.as_secs().max(1).to_string()),
         ("secrets", secrets),
-        ("body", text.clone()),
+        ("body", text.to_owned()),
     ];
     Ok(fill(TEMPLATE, &values))
 }
 
+/// The text of a script for `os`, once its name, its fingerprint and the nonce can be used.
+pub(super) fn checked<'a>(script: &'a Script, os: Os, nonce: &str) -> Result<&'a str> {
+    let text = match &script.text {
+        Some(text) if script.os == os => text,
+        _ => return Err(not_built(script)),
+    };
+    for (what, value) in [
+        ("name", script.name.as_str()),
+        ("fingerprint", &script.fingerprint),
+        ("nonce", nonce),
+    ] {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if value.is_empty() || value.starts_with('-') || !value.chars().all(plain) {
+            return Err(Box::new(Failure::new(
+                Kind::Bug,
+                format!(
+                    "the script `{}` has an unusable {what}: `{value}`",
+                    script.name
+                ),
+            )));
+        }
+    }
+    Ok(text)
+}
+
 /// Fills each `{{ name }}` once, left to right; what is filled in is never looked at again.
-fn fill(template: &str, values: &[(&str, String)]) -> String {
+pub(super) fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{ ") {

@@ -1,22 +1,27 @@
 //! What must hold on the host before anything is made.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use ipnet::Ipv4Net;
 
 use super::provider::{self, SimArguments};
 use super::run::block_on;
-use crate::channel::Io;
+use crate::channel::{Io, Line};
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::config::model::ProviderName;
-use crate::config::{Config, host_memory_mib};
 use crate::error::{Failure, Kind, Result};
+use crate::event::Stream;
 use crate::home::{Index, SandboxFolder};
 use crate::plan::node::Role;
 use crate::plan::record::Record;
+use crate::provider::host::{self, Host};
+use crate::stop::Stop;
+use crate::ui::Ui;
 
-/// Checks that the provider is there and works, and that the host has what the machines will take.
-/// Simulations take nothing.
+/// Checks that the provider is there and works, and that the host has what the machines will take;
+/// tells its warnings. Simulations take nothing.
 ///
 /// # Errors
 /// `Host` when something is missing, or an address belongs to another sandbox.
@@ -25,23 +30,45 @@ pub(super) fn check(
     record: &Record,
     index: &Index,
     folder: &SandboxFolder,
+    ui: &Ui,
 ) -> Result<()> {
     if record.provider == ProviderName::Sim {
         return Ok(());
     }
+    let ui = *ui;
+    let warn = move |text: &str| ui.err(&format!("warning: {text}"));
+    let project = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+    let host = Host::read(project);
+    for warning in host::check(&host, record.provider)? {
+        warn(&warning);
+    }
     // Containers take what they use.
-    if record.provider != ProviderName::Docker {
-        memory(config)?;
+    if record.provider != ProviderName::Docker
+        && let Some(warning) = memory(&host, config)?
+    {
+        warn(&warning);
     }
     addresses(record, &others(index, folder))?;
     block_on(false, async {
         let provider = provider::open(record, folder, Clock::new(), &SimArguments::default())?;
-        provider.check(&Io::silent()).await
+        provider.check(&warnings(warn)).await
     })?;
     if record.provider == ProviderName::Docker {
         images(record)?;
     }
     Ok(())
+}
+
+/// Passes on what a check remarks, and nothing else.
+fn warnings(warn: impl Fn(&str) + Send + Sync + 'static) -> Io {
+    Io {
+        output: Arc::new(move |line: Line| {
+            if line.stream == Stream::Note {
+                warn(&line.text);
+            }
+        }),
+        stop: Stop::never(),
+    }
 }
 
 /// There is no image that wdev could take by itself.
@@ -70,26 +97,10 @@ fn images(record: &Record) -> Result<()> {
     ))
 }
 
-fn memory(config: &Config) -> Result<()> {
-    let workers = config
-        .workers
-        .iter()
-        .map(|worker| worker.machine.memory_mib);
-    let wanted: u64 = config.control_plane.machine.memory_mib + workers.sum::<u64>();
-    match host_memory_mib() {
-        Some(host) if wanted > host => Err(Box::new(
-            Failure::new(
-                Kind::Host,
-                "the machines want more memory than this host has",
-            )
-            .because(format!(
-                "together they want {wanted} MiB, the host has {host} MiB"
-            ))
-            .advise("lower `control_plane.memory` or the workers' `memory`")
-            .advise("or take workers out of variables.yml"),
-        )),
-        _ => Ok(()),
-    }
+fn memory(host: &Host, config: &Config) -> Result<Option<String>> {
+    let workers = config.workers.iter();
+    let workers: Vec<u64> = workers.map(|worker| worker.machine.memory_mib).collect();
+    host::memory(host, config.control_plane.machine.memory_mib, &workers)
 }
 
 /// The other sandboxes of this host that may have machines.

@@ -252,10 +252,10 @@ fn summary(node: &NodeSummary, keys: &[StepKey], state: &State, command: &str) -
 pub(super) fn again(globals: &Globals, command: &str) -> String {
     let mut text = format!("wdev {command}");
     if let Some(config) = &globals.config {
-        let _ = write!(text, " --config {}", crate::process::quote(config));
+        let _ = write!(text, " --config {}", crate::process::word(config));
     }
     if let Some(sandbox) = &globals.sandbox {
-        let _ = write!(text, " --sandbox {}", crate::process::quote(sandbox));
+        let _ = write!(text, " --sandbox {}", crate::process::word(sandbox));
     }
     text
 }

@@ -104,6 +104,8 @@ fn choices(config: &Config, emulated: bool) -> Choices {
         emulated,
         // Their pods' packets carry MAC addresses of their own (network modes l2bridge and overlay).
         mac_spoofing: config.cni.name != CniName::None,
+        // Antrea's Open vSwitch driver is signed for tests only.
+        unsigned_drivers: config.cni.name == CniName::Antrea,
         hyperv_switch: config.vagrant.hyperv_switch.clone(),
     }
 }
@@ -130,7 +132,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui.err("note: the options for simulations have no effect on real machines");
     }
     let index = Index::of_user()?;
-    preflight::check(config, &record, &index, folder)?;
+    preflight::check(config, &record, &index, folder, ui)?;
     let _lock = folder.lock("up")?;
     // Another run may have come in between: what it made must stay known.
     if let Some(now) = Record::find(folder)? {

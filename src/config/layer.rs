@@ -92,7 +92,13 @@ pub(crate) fn named(node: Node, shape: &Shape) -> Node {
 }
 
 /// Variables of wdev that are no configuration.
-const RESERVED: &[&str] = &["WDEV_VERSION", "WDEV_HOME", "WDEV_CONFIG", "WDEV_VAGRANT"];
+const RESERVED: &[&str] = &[
+    "WDEV_VERSION",
+    "WDEV_HOME",
+    "WDEV_CONFIG",
+    "WDEV_VAGRANT",
+    "WDEV_POWERSHELL",
+];
 const RESERVED_PREFIXES: &[&str] = &["WDEV_TEST"];
 
 /// What the environment sets.

@@ -14,6 +14,7 @@ mod item;
 mod keys;
 mod layer;
 mod legacy;
+mod machines;
 mod migrate;
 pub mod model;
 mod ranges;

@@ -2,15 +2,19 @@
 
 use super::keys::Fallback::{self, Data, Derived, Required, Unset};
 use super::keys::Shape::{
-    self, Address, AnyAddress, Bool, Choice, Cidr, Components, Duration, Integer, List, Map,
-    Memory, Named, Path, Table,
+    self, AnyAddress, Bool, Choice, Cidr, Components, Duration, Integer, List, Map, Named, Path,
+    Table,
 };
 use super::keys::{Key, KeyRule, PathRule, Rule};
-use super::model::{
-    Builder, CniName, Communicator, KubeProxy, LibvirtDriver, PHASES, ProviderName,
-};
+use super::machines::{CONTROL_PLANE, VAGRANT, WORKER};
+use super::model::{Builder, CniName, KubeProxy, PHASES, ProviderName};
 
-const fn key(name: &'static str, shape: Shape, fallback: Fallback, doc: &'static str) -> Key {
+pub(super) const fn key(
+    name: &'static str,
+    shape: Shape,
+    fallback: Fallback,
+    doc: &'static str,
+) -> Key {
     Key {
         name,
         shape,
@@ -19,7 +23,7 @@ const fn key(name: &'static str, shape: Shape, fallback: Fallback, doc: &'static
     }
 }
 
-const fn text(name: &'static str, rule: Rule, doc: &'static str) -> Key {
+pub(super) const fn text(name: &'static str, rule: Rule, doc: &'static str) -> Key {
     key(name, Shape::Text(rule), Unset, doc)
 }
 
@@ -32,7 +36,7 @@ const fn table(name: &'static str, doc: &'static str) -> Key {
     )
 }
 
-const FREE: Shape = Shape::Text(Rule::Free);
+pub(super) const FREE: Shape = Shape::Text(Rule::Free);
 
 /// The whole file.
 pub(crate) static TOP: Shape = Map(ROOT);
@@ -247,117 +251,6 @@ static PROXY: &[Key] = &[
     ),
 ];
 
-static CONTROL_PLANE: &[Key] = &[
-    key(
-        "name",
-        Shape::Text(Rule::NodeName),
-        Fallback::Text("cp"),
-        "The node's name: a DNS label.",
-    ),
-    BOX,
-    BOX_VERSION,
-    BOX_URL,
-    BOX_CHECKSUM,
-    key(
-        "cpus",
-        Integer { min: 2, max: 512 },
-        Fallback::Text("2"),
-        "Virtual processors; kubeadm wants two.",
-    ),
-    key(
-        "memory",
-        Memory,
-        Fallback::Text("4GiB"),
-        "Memory: MiB, or with a unit as in `4GiB`.",
-    ),
-    ADDRESS,
-    TAINTS,
-];
-
-static WORKER: &[Key] = &[
-    key(
-        "name",
-        Shape::Text(Rule::WindowsName),
-        Derived("the worker's number"),
-        "The node's name: a DNS label of at most 15 characters, as Windows asks for.",
-    ),
-    key(
-        "windows",
-        Choice("Windows Server version", &["2019", "2022", "2025"]),
-        Fallback::Text("2022"),
-        "The Windows Server version.",
-    ),
-    BOX,
-    BOX_VERSION,
-    BOX_URL,
-    BOX_CHECKSUM,
-    key(
-        "cpus",
-        Integer { min: 1, max: 512 },
-        Fallback::Text("2"),
-        "Virtual processors.",
-    ),
-    key(
-        "memory",
-        Memory,
-        Fallback::Text("6GiB"),
-        "Memory: MiB, or with a unit as in `6GiB`.",
-    ),
-    ADDRESS,
-    key(
-        "communicator",
-        Choice("communicator", Communicator::NAMES),
-        Fallback::Text("auto"),
-        "How Vagrant reaches the new machine, until SSH with a key of its own does; `auto` as the box needs it.",
-    ),
-    key(
-        "nested_virtualization",
-        Bool,
-        Fallback::Text("false"),
-        "Let the node run virtual machines itself; only Hyper-V isolated containers need it.",
-    ),
-    key(
-        "labels",
-        Table(KeyRule::Label, &Shape::Text(Rule::LabelValue)),
-        Unset,
-        "Labels that the node registers with.",
-    ),
-    TAINTS,
-];
-
-const BOX: Key = text(
-    "box",
-    Rule::Free,
-    "The Vagrant box; the provider's default when empty. For `docker` an image.",
-);
-const BOX_VERSION: Key = text(
-    "box_version",
-    Rule::Free,
-    "The version of the box; the newest one on the host when empty.",
-);
-const BOX_URL: Key = text(
-    "box_url",
-    Rule::BoxUrl,
-    "Where the box comes from: a URL or a path, of a `.box` file, of a catalogue (`metadata.json`), or of a folder with one.",
-);
-const BOX_CHECKSUM: Key = text(
-    "box_checksum",
-    Rule::Checksum,
-    "The box file's checksum, as `sha256:` and 64 hexadecimal digits.",
-);
-const ADDRESS: Key = key(
-    "address",
-    Address,
-    Derived("the next free address of network.nodes"),
-    "The node's address in the node subnet.",
-);
-const TAINTS: Key = key(
-    "taints",
-    List(&Shape::Text(Rule::Taint)),
-    Unset,
-    "Taints that the node registers with, each `key=value:Effect`.",
-);
-
 static ARTIFACTS: &[Key] = &[
     text(
         "mirror",
@@ -418,36 +311,5 @@ static HOOK: &[Key] = &[
         Path(PathRule::File),
         Required,
         "The script: bash for Linux nodes, PowerShell for Windows nodes. It asks for a reboot by making the file `$WDEV_REBOOT` (Linux).",
-    ),
-];
-
-static VAGRANT: &[Key] = &[
-    key("hyperv", Map(HYPERV), Unset, "What concerns Hyper-V."),
-    key("libvirt", Map(LIBVIRT), Unset, "What concerns libvirt."),
-    key(
-        "extra",
-        Table(KeyRule::ProviderOrNode, &FREE),
-        Unset,
-        "Ruby text for the Vagrantfile, by provider (variable `p`) or by node (variable `node`).",
-    ),
-];
-
-static HYPERV: &[Key] = &[text(
-    "switch",
-    Rule::Free,
-    "The switch of every machine's first adapter, which must hand out addresses; `Default Switch` when empty.",
-)];
-
-static LIBVIRT: &[Key] = &[
-    key(
-        "driver",
-        Choice("driver of libvirt", LibvirtDriver::NAMES),
-        Fallback::Text("auto"),
-        "What runs the machines; `auto` takes KVM where it works, else emulation, which is for Linux machines and tests.",
-    ),
-    text(
-        "cpu_model",
-        Rule::Free,
-        "The processor that the machines see; when empty the host's own, or a plain one under emulation.",
     ),
 ];

@@ -29,7 +29,7 @@ pub(super) fn not_started(command: &Command, error: &Error) -> Box<Failure> {
         ),
         ErrorKind::PermissionDenied => failure.advise(format!(
             "make it executable for you: `chmod +x {}`",
-            super::quote(program)
+            super::word(program)
         )),
         _ if system::is_bad_format(error) => {
             failure.advise("install the build that is made for this operating system and processor")

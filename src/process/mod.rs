@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::run::run;
+pub use self::system::is_root;
 use crate::error::Kind;
 
 /// How many of the last lines a failure shows.
@@ -226,6 +227,12 @@ impl Command {
 #[must_use]
 pub fn helper() -> Option<bool> {
     system::helper(std::env::args_os())
+}
+
+/// One word of a command that a user of this host is told: for a POSIX shell, on Windows for PowerShell.
+#[must_use]
+pub fn word(word: impl AsRef<OsStr>) -> String {
+    system::word(word.as_ref())
 }
 
 /// Quotes one word for a POSIX shell.

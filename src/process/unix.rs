@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
@@ -22,6 +23,11 @@ pub fn isolate(command: &mut CommandWrap) {
 pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
     // The outer wrapper would send it to the whole group.
     child.inner().signal(SIGINT)
+}
+
+/// One word of a command for a POSIX shell.
+pub fn word(word: &OsStr) -> String {
+    quote(word)
 }
 
 /// A command as a line for a POSIX shell, after the variables that it needs.
@@ -49,4 +55,13 @@ pub fn signal(status: ExitStatus) -> Option<i32> {
 pub fn is_bad_format(error: &io::Error) -> bool {
     // ENOEXEC, the same number on every Unix.
     error.raw_os_error() == Some(8)
+}
+
+/// Whether this process acts as the superuser.
+#[must_use]
+pub fn is_root() -> bool {
+    // A file belongs to whoever makes it.
+    tempfile::tempfile()
+        .and_then(|file| file.metadata())
+        .is_ok_and(|file| file.uid() == 0)
 }

@@ -89,7 +89,7 @@ pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]
 }
 
 /// One word of a command, in quotes where PowerShell would take it for something else.
-fn word(word: &OsStr) -> String {
+pub fn word(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || r"-_./\:=+".contains(c);
     // Windows PowerShell takes `-a.b` for two words.
@@ -124,4 +124,10 @@ pub fn signal(_: ExitStatus) -> Option<i32> {
 pub fn is_bad_format(error: &io::Error) -> bool {
     // ERROR_BAD_EXE_FORMAT
     error.raw_os_error() == Some(193)
+}
+
+/// Windows has no superuser; what an administrator may is asked where it matters.
+#[must_use]
+pub fn is_root() -> bool {
+    false
 }

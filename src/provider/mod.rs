@@ -4,7 +4,7 @@ pub mod host;
 pub mod sim;
 pub mod vagrant;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -100,6 +100,15 @@ pub trait Provider: Send + Sync {
 
     /// Removes the machine and all that belongs to it. Absent is fine.
     async fn destroy(&self, node: &LaneName, io: &Io) -> Result<()>;
+
+    /// The node has been given this address from inside: from here on it is reached by it. Only asked of
+    /// providers that cannot set addresses themselves.
+    ///
+    /// # Errors
+    /// `Provider` when it does not answer there.
+    async fn use_address(&self, _node: &LaneName, _address: Ipv4Addr, _io: &Io) -> Result<()> {
+        Ok(())
+    }
 
     /// How scripts and files reach the machine.
     fn channel(&self, node: &LaneName) -> Arc<dyn Channel>;

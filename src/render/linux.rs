@@ -6,7 +6,7 @@
 //! condition, where a failed command ends them.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +145,19 @@ fn check_host_name(name: &str) -> Result<()> {
     Err(Box::new(
         Failure::new(Kind::Configuration, message).permanent(),
     ))
+}
+
+/// Gives the node the address `address` on the adapter with the MAC address `mac`, now and for every boot;
+/// with an empty `mac`, on the only adapter without a way out. Fact: `adapter`, its name.
+pub fn address(address: Ipv4Addr, prefix: u8, mac: &str) -> Result<String> {
+    render(
+        "templates/linux/address.sh.tera",
+        &BTreeMap::from([
+            ("mac", mac.to_ascii_lowercase()),
+            ("address", address.to_string()),
+            ("prefix", prefix.to_string()),
+        ]),
+    )
 }
 
 /// Runs the user's own script `text` with bash and fails with its exit code. The file may have

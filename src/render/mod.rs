@@ -9,6 +9,7 @@ pub mod linux;
 pub mod quote;
 mod templates;
 pub mod vagrantfile;
+pub mod windows;
 
 pub use engine::render;
 pub use file::{Eol, RenderedFile, write_all};

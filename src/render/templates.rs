@@ -12,6 +12,7 @@ macro_rules! template {
 /// Each template's path in the repository and its text. The part of the name before `.tera` tells the
 /// target language; a test compares this list with the folders `templates` and `vagrant`.
 pub const TEMPLATES: &[(&str, &str)] = &[
+    template!("templates/linux/address.sh.tera"),
     template!("templates/linux/clock.sh.tera"),
     template!("templates/linux/facts.sh.tera"),
     template!("templates/linux/hook.sh.tera"),

@@ -69,7 +69,7 @@ fn without_a_hypervisor_auto_names_the_simulator() {
         host.run(args)
             .exits(4)
             .says("no provider is usable on this host")
-            .says("is installed")
+            .says("is not installed")
             .says("`wdev up --provider sim`");
     }
     assert!(!host.env.project.join(".wdev").exists());
@@ -84,6 +84,73 @@ fn a_provider_whose_tools_are_missing_says_so_before_anything_is_made() {
         .says("virsh");
     assert!(!host.env.project.join(".wdev").exists());
     host.run(&["plan", "--provider", "libvirt"]).exits(0);
+}
+
+#[test]
+fn the_files_for_any_hypervisor_can_be_looked_at_on_any_host() {
+    for provider in ["virtualbox", "hyperv", "vmware_desktop", "libvirt"] {
+        let host = Host::new();
+        let variables = "control_plane: {box: a/b}\nworkers: [{box: a/c}]\n";
+        fs::write(host.env.project.join("variables.yml"), variables).unwrap();
+        host.run(&["plan", "--provider", provider]).exits(0);
+        host.run(&["render", "--provider", provider]).exits(0);
+        let rendered = host.env.project.join(".wdev/default/rendered");
+        let text = fs::read_to_string(rendered.join("Vagrantfile")).unwrap();
+        assert!(text.contains(&format!("node.vm.provider \"{provider}\"")));
+        // What the file names is there, so that Vagrant takes it.
+        assert!(rendered.join("steps/winw1/probe.ps1").is_file());
+    }
+}
+
+#[test]
+fn a_box_that_does_not_exist_is_told_before_anything_is_made() {
+    let host = Host::new();
+    host.program("vagrant", "echo Vagrant 2.4.9");
+    let with = |variables: &str| {
+        fs::write(host.env.project.join("variables.yml"), variables).unwrap();
+    };
+    with("workers: [{windows: '2019'}]\nkubernetes: {version: '1.34'}\n");
+    for command in ["up", "plan", "render"] {
+        host.run(&[command, "--provider", "virtualbox"])
+            .exits(3)
+            .says("there is no default box of Windows Server 2019")
+            .says("`box_url`");
+    }
+    with("workers: [{windows: '2019', box: a/b}]\nkubernetes: {version: '1.36'}\n");
+    host.run(&["up", "--provider", "virtualbox"])
+        .exits(3)
+        .says("Kubernetes 1.36 does not support Windows Server 2019");
+    assert!(!host.env.project.join(".wdev").exists());
+}
+
+#[test]
+fn auto_says_which_hypervisor_it_took_and_why() {
+    let host = Host::new();
+    // Too old, so that nothing is made.
+    host.program("vagrant", "echo Vagrant 2.3.3");
+    host.program("vmrun", "exit 0");
+    host.run(&["up"])
+        .exits(4)
+        .says("provider `vmware_desktop`: `")
+        .says("vmrun` was found")
+        .says("`virtualbox` is not installed")
+        .says("Vagrant 2.3.3 is too old");
+    assert!(!host.env.project.join(".wdev").exists());
+}
+
+#[test]
+fn versions_that_do_not_work_are_refused_and_new_ones_are_warned_of() {
+    let host = Host::new();
+    host.program("vagrant", "echo Vagrant 2.4.6");
+    host.run(&["up", "--provider", "hyperv"])
+        .exits(4)
+        .says("Vagrant 2.4.6 does not work with `hyperv`")
+        .says("install Vagrant 2.4.8 or newer");
+    host.program("vagrant", "echo Vagrant 99.0.0");
+    host.run(&["up", "--provider", "docker"])
+        .exits(3)
+        .says("warning: Vagrant 99.0.0 is newer than wdev knows");
+    assert!(!host.env.project.join(".wdev").exists());
 }
 
 #[test]

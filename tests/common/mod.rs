@@ -21,6 +21,50 @@ pub fn need(tool: &str) -> Option<PathBuf> {
     found
 }
 
+/// The program PowerShell: the one that `WDEV_PWSH` names, the one in the folder `WDEV_TEST_PWSH`, or the
+/// one on `PATH`. Where there is none, says so and returns nothing.
+pub fn pwsh() -> Option<PathBuf> {
+    let in_folder =
+        std::env::var_os("WDEV_TEST_PWSH").map(|folder| PathBuf::from(folder).join("pwsh"));
+    let found = std::env::var_os("WDEV_PWSH")
+        .map(PathBuf::from)
+        .or(in_folder)
+        .or_else(|| which::which("pwsh").ok());
+    if found.is_none() {
+        skip_without_material("PowerShell: the program `pwsh`, or its path in WDEV_PWSH");
+    }
+    found
+}
+
+/// A file or folder of the extra test material, whose folder `WDEV_SHARED` names (`../shared` otherwise).
+/// Where it is not, says so and returns nothing.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let found = Some(material().join(path)).filter(|found| found.exists());
+    if found.is_none() {
+        skip_without_material(&format!(
+            "the extra test material `{path}`, see WDEV_SHARED"
+        ));
+    }
+    found
+}
+
+/// The folder of the extra test material, which need not exist.
+pub fn material() -> PathBuf {
+    std::env::var_os("WDEV_SHARED").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"),
+        PathBuf::from,
+    )
+}
+
+/// A machine with the extra material lacks nothing of it; no machine is promised to have the material.
+fn skip_without_material(what: &str) {
+    if material().is_dir() {
+        skip(what);
+    } else {
+        allowed_skip(what);
+    }
+}
+
 /// Says on stderr that the running test is skipped for want of `what`; fails it when skipping is not
 /// allowed.
 pub fn skip(what: &str) {
@@ -37,6 +81,17 @@ pub fn skip(what: &str) {
 pub fn allowed_skip(what: &str) {
     // Not `eprintln!`: that is captured, and this must be seen.
     let _ = writeln!(std::io::stderr(), "skipped: {}: needs {what}", test_name());
+}
+
+/// The SHA-256 of the bytes, hexadecimal in lower case.
+pub fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    use std::fmt::Write as _;
+    let digest = sha2::Sha256::digest(bytes);
+    digest.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 fn test_name() -> String {
@@ -308,15 +363,4 @@ pub fn calls(vagrantfile: &str) -> Option<Vec<(String, serde_json::Value)>> {
     let script = recorder(vagrantfile);
     let printed = run(&mut Command::new(ruby), script.as_bytes());
     Some(serde_json::from_slice(&printed).expect("the recorder prints JSON"))
-}
-
-/// A folder of the extra test material, or nothing where it is not: see `docs/testing.md`.
-pub fn need_shared(folder: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared"));
-    let shared = std::env::var_os("WDEV_SHARED").map_or_else(beside, PathBuf::from);
-    let found = Some(shared.join(folder)).filter(|path| path.is_dir());
-    if found.is_none() {
-        skip(&format!("the folder `{folder}` of WDEV_SHARED"));
-    }
-    found
 }

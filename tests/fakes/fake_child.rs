@@ -63,7 +63,11 @@ fn main() {
     say(&log, &format!("call {}", args.join(" ")));
     let script = std::fs::read_to_string(beside(".script")).expect("a script");
     let call = count(&beside(".calls"));
-    let Some(block) = script.split("next\n").nth(call) else {
+    let block = match script.strip_prefix("by-arguments\n") {
+        Some(script) => by_arguments(script, &args.join(" "), &log),
+        None => script.split("next\n").nth(call),
+    };
+    let Some(block) = block else {
         eprintln!("fake: call {call} is not in the script: {}", args.join(" "));
         exit(97);
     };
@@ -131,6 +135,29 @@ fn main() {
         }
     }
     drop((runtime, orphans));
+}
+
+/// The block for a call whose arguments are `args`; `log` holds this and the earlier calls.
+fn by_arguments<'a>(script: &'a str, args: &str, log: &Path) -> Option<&'a str> {
+    let words = |block: &'a str| block.lines().next()?.strip_prefix("expect ");
+    let blocks = || {
+        script
+            .split("next\n")
+            .filter_map(|block| Some((words(block)?, block)))
+    };
+    let fitting = blocks().filter(|(words, _)| args.starts_with(words));
+    let longest = fitting
+        .map(|(words, _)| words)
+        .max_by_key(|words| words.len())?;
+    let same: Vec<_> = blocks().filter(|(words, _)| *words == longest).collect();
+    let calls = std::fs::read_to_string(log).expect("a log");
+    let begins = format!("call {longest}");
+    let earlier = calls
+        .lines()
+        .filter(|line| line.starts_with(&begins))
+        .count()
+        - 1;
+    same.get(earlier).or(same.last()).map(|(_, block)| *block)
 }
 
 /// What `vagrant provision` prints for a script; a failing script makes it end with 1.

@@ -95,7 +95,7 @@ fn every_step_is_a_provisioner_that_runs_only_by_name_and_a_secret_is_in_none() 
         "{uploads:?}"
     );
     assert!(
-        uploads.contains(&&json!("C:/tmp/wdev-probe.ps1")),
+        uploads.contains(&&json!("C:/Windows/Temp/wdev-probe.ps1")),
         "{uploads:?}"
     );
     let text = text(ProviderName::Virtualbox, "");
@@ -194,7 +194,7 @@ fn nested_virtualization_comes_only_when_asked_for() {
     }
     for (provider, words) in [
         (ProviderName::Virtualbox, "\"--nested-hw-virt\", \"on\""),
-        (ProviderName::VmwareDesktop, "[\"vhv.enable\"] = true"),
+        (ProviderName::VmwareDesktop, "[\"vhv.enable\"] = \"TRUE\""),
     ] {
         assert_eq!(text(provider, with).matches(words).count(), 1, "{provider}");
         assert!(!text(provider, "").contains(words), "{provider}");

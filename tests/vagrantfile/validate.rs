@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use tempfile::TempDir;
 use wdev::config::model::ProviderName;
 
-use crate::common::{need, need_shared, skip};
+use crate::common::{need, shared, skip};
 use crate::sandbox::{HYPERVISORS, render};
 
 /// What is needed, or nothing.
@@ -21,7 +21,7 @@ struct Tools {
 impl Tools {
     fn find() -> Option<Self> {
         let vagrant = need("vagrant")?;
-        let stub = need_shared("testbed/validate-stub")?;
+        let stub = shared("testbed/validate-stub")?;
         let plugins = Command::new(&vagrant).args(["plugin", "list"]).output();
         let listed = plugins.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         if !listed.is_ok_and(|listed| listed.contains("vagrant-libvirt")) {

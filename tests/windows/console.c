@@ -62,8 +62,11 @@ int wmain(int argc, wchar_t **argv)
     if (!CreateProcessW(NULL, after(GetCommandLineW(), 3), NULL, NULL, TRUE, 0, NULL, NULL, &start, &child))
         return failed("cannot start the program");
     while (WaitForSingleObject(child.hProcess, 20) == WAIT_TIMEOUT)
-        if (DeleteFileW(argv[2]) && !GenerateConsoleCtrlEvent(event, 0))
-            return failed("the key was not taken");
+        if (DeleteFileW(argv[2]) && !GenerateConsoleCtrlEvent(event, 0)) {
+            code = failed("the key was not taken");
+            TerminateProcess(child.hProcess, code);
+            return (int)code;
+        }
     if (!GetExitCodeProcess(child.hProcess, &code))
         return failed("no exit code");
     return (int)code;

@@ -1,7 +1,7 @@
 //! A Windows host by Wine: the built wdev.exe, fakes of what it starts, and a person at the console.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,10 @@ use crate::common;
 use crate::env::{Env, Ran, Running};
 
 /// A name that a project's folder may well have on Windows, where user names go into it.
-pub const FOLDER: &str = "Jörg Müller/クラスタ x64";
+const FOLDER: &str = "Jörg Müller/クラスタ x64";
+
+/// Nothing of a desktop, and no question about what is missing for it.
+const NO_DESKTOP: &str = "mscoree,mshtml,winemenubuilder.exe=";
 
 /// A project on a host with a `PATH` of its own.
 pub struct Host {
@@ -67,8 +70,7 @@ impl Host {
             .arg(program)
             .env("WINEPREFIX", prefix())
             .env("WINEDEBUG", "-all")
-            // Nothing of a desktop, and no question about what is missing for it.
-            .env("WINEDLLOVERRIDES", "mscoree,mshtml,winemenubuilder.exe=")
+            .env("WINEDLLOVERRIDES", NO_DESKTOP)
             .env("WINEPATH", windows(&self.bin))
             .env("WDEV_HOME", windows(&self.env.home));
         command
@@ -163,12 +165,33 @@ pub fn windows(path: &Path) -> String {
     format!("Z:{}", path.to_str().unwrap().replace('/', "\\"))
 }
 
-/// Where Wine keeps its Windows; made by Wine when it is not there.
-fn prefix() -> PathBuf {
-    std::env::var_os("WDEV_TEST_WINEPREFIX").map_or_else(
-        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine"),
-        PathBuf::from,
-    )
+/// Where Wine keeps its Windows; made when it is not there. Wine's own services run.
+fn prefix() -> &'static Path {
+    static STARTED: OnceLock<PathBuf> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        let prefix = std::env::var_os("WDEV_TEST_WINEPREFIX").map_or_else(
+            || Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine"),
+            PathBuf::from,
+        );
+        // Wine's services hold on to the streams of the first program, so that must be none of which
+        // the end of its output is waited for; and they end when there is no program for some seconds.
+        let start = |program: &str, arg: &str| {
+            Command::new(program)
+                .arg(arg)
+                .env("WINEPREFIX", &prefix)
+                .env("WINEDEBUG", "-all")
+                .env("WINEDLLOVERRIDES", NO_DESKTOP)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap()
+        };
+        // Fails when one is at work already, which is as good.
+        start("wineserver", "-p20");
+        assert!(start("wineboot", "-i").success());
+        prefix
+    })
 }
 
 /// The folder of wdev.exe, built from the present sources.

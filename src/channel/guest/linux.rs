@@ -45,7 +45,7 @@ impl Guest for Linux {
         Ok(as_root(RUN, &[&Layout::default().work, &size.to_string()]))
     }
 
-    fn exec(&self, argv: &[String]) -> Result<String> {
+    fn exec(&self, argv: &[String], _nonce: &str) -> Result<String> {
         Ok(argv.iter().map(quote).collect::<Vec<_>>().join(" "))
     }
 
@@ -64,7 +64,7 @@ impl Guest for Linux {
     fn errand(&self, errand: Errand<'_>) -> Result<String> {
         let body = match errand {
             Errand::Exec(argv) => {
-                let line = self.exec(argv)?;
+                let line = self.exec(argv, "")?;
                 format!(
                     "local code=0\n\
                      sudo -n -H -u \"${{SUDO_USER:-root}}\" -- sh -c {} || code=$?\n\
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn words_survive_the_other_sides_shell() {
         let argv = ["echo", "a b", "$(id)'\"", ""].map(str::to_owned);
-        let line = Linux.exec(&argv).unwrap();
+        let line = Linux.exec(&argv, "n").unwrap();
         assert_eq!(shlex::split(&line).unwrap(), argv);
         let line = Linux.receive("/opt/it's", "00").unwrap();
         let words = shlex::split(&line).unwrap();

@@ -6,6 +6,7 @@
 mod linux;
 mod windows;
 
+use super::powershell::Ending;
 use super::{Os, Script};
 use crate::error::Result;
 
@@ -23,8 +24,14 @@ pub trait Guest: Send + Sync + std::fmt::Debug {
     /// does not depend on the connection.
     fn run(&self, size: u64) -> Result<String>;
 
-    /// Runs a command, as the user that logs in, with its own exit code.
-    fn exec(&self, argv: &[String]) -> Result<String>;
+    /// Runs a command, as the user that logs in, with its own exit code. `nonce` is new for every run.
+    fn exec(&self, argv: &[String], nonce: &str) -> Result<String>;
+
+    /// What finds the exit code of such a command on standard error, where the shell in between may
+    /// change it.
+    fn ending(&self, _nonce: &str) -> Option<Ending> {
+        None
+    }
 
     /// Takes a file from standard input, as administrator, and puts it in the place of `to` in one move
     /// once its SHA-256 is `hash` (lower-case hexadecimal digits). Exit code 0 means that it is there.

@@ -24,7 +24,7 @@ pub fn step(build: &Build, hook: &Hook, phase: &'static str, number: usize) -> R
         .into_owned();
     let rendered = match build.node.os {
         Os::Linux => Some(crate::render::linux::hook(&text)?),
-        Os::Windows => None,
+        Os::Windows => Some(crate::render::windows::hook(&text)?),
     };
     Ok(GuestStep {
         id: format!("hook-{phase}-{number}"),

@@ -14,6 +14,8 @@ use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::Power;
 
+/// The step that makes a machine.
+pub const ID: &str = "machine";
 /// The fact that names the adapter which the guest itself must give its address.
 pub const PRIVATE_MAC: &str = "private_mac";
 /// How long a machine that should answer may take to do so.
@@ -36,7 +38,7 @@ pub struct Machine {
 #[async_trait]
 impl Step for Machine {
     fn id(&self) -> StepId {
-        StepId::from("machine")
+        StepId::from(ID)
     }
 
     fn title(&self) -> String {

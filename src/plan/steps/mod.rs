@@ -1,5 +1,6 @@
 //! The steps, one file each. `up.rs` puts them in order.
 
+pub mod address;
 pub mod clock;
 pub mod cluster_ready;
 pub mod cni;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::environment::environment;
-use super::failure::{Said, classify, failure};
 use super::lock::Held;
 use super::records::{Entry, parse};
 use crate::channel::{Io, Line};
 use crate::clock::Clock;
+use crate::diagnose::{Said, classify, failure_after};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::process::{Command, Finished, run};
@@ -72,7 +72,7 @@ impl Ended {
             .iter()
             .flat_map(|line| shown(line))
             .collect();
-        failure(&self.doing, &self.said, &self.finished.ending())
+        failure_after(&self.doing, &self.said, &self.finished.ending(), &tail)
             .command(&self.command)
             .output(tail)
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::direct::{self, Order};
+use super::listen::nonce;
 use super::node::Node;
 use super::provision::provision;
 use super::{through, transfer};
@@ -83,14 +84,23 @@ impl Channel for VagrantChannel {
             return through::exec(node, argv, io).await;
         }
         let output = Arc::clone(&io.output);
+        let nonce = nonce()?;
+        let line = node.guest().exec(argv, &nonce)?;
+        let mut ending = node.guest().ending(&nonce);
         let mut take = |stream: Stream, text: &str| {
-            output(Line {
-                stream,
-                text: text.to_owned(),
-            });
+            let shown = match (&mut ending, stream) {
+                (Some(ending), Stream::Stderr) => ending.line(text),
+                _ => Some(text),
+            };
+            if let Some(text) = shown {
+                output(Line {
+                    stream,
+                    text: text.to_owned(),
+                });
+            }
         };
-        let line = node.guest().exec(argv)?;
-        node.command(Order::new(&line), io, &mut take).await
+        let code = node.command(Order::new(&line), io, &mut take).await?;
+        Ok(ending.and_then(|ending| ending.exit_code()).unwrap_or(code))
     }
 
     async fn boot_identity(&self, patience: Duration, io: &Io) -> Result<String> {

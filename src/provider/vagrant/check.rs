@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::call::Caller;
+pub use super::versions::{Version, rules};
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::process::run;
 
-/// The oldest Vagrant whose output and behaviour were looked at.
-pub const OLDEST: (u32, u32, u32) = (2, 3, 4);
 /// How long a tool may take to tell its version.
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// The longest path of programs that are not made for longer ones, such as Ruby
@@ -50,8 +49,11 @@ fn find(chosen: Option<OsString>) -> Result<PathBuf> {
     })
 }
 
-/// Checks that Vagrant answers and is not too old.
-pub async fn version(caller: &Caller, io: &Io) -> Result<(u32, u32, u32)> {
+/// The version of Vagrant.
+///
+/// # Errors
+/// `Host` when it does not answer with one.
+pub async fn version(caller: &Caller, io: &Io) -> Result<Version> {
     let command = caller.command(&["--version"])?;
     let line = command.line();
     let mut printed = Vec::new();
@@ -100,16 +102,6 @@ pub async fn version(caller: &Caller, io: &Io) -> Result<(u32, u32, u32)> {
                 .advise(WHERE_FROM),
         ));
     };
-    if found < OLDEST {
-        return Err(Box::new(
-            failure(format!("Vagrant {} is too old", dotted(found)))
-                .because(format!(
-                    "`{program}`; wdev needs {} or newer",
-                    dotted(OLDEST)
-                ))
-                .advise(WHERE_FROM),
-        ));
-    }
     Ok(found)
 }
 
@@ -138,19 +130,8 @@ pub fn depth(dir: &Path) -> Result<()> {
     ))
 }
 
-fn parse(line: &str) -> Option<(u32, u32, u32)> {
-    let version = line.trim().strip_prefix("Vagrant ")?;
-    let mut numbers = version.splitn(3, '.').map(|part| {
-        let end = part
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(part.len());
-        part.get(..end)?.parse().ok()
-    });
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
-}
-
-fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
-    format!("{major}.{minor}.{patch}")
+fn parse(line: &str) -> Option<Version> {
+    super::versions::parse(line.trim().strip_prefix("Vagrant ")?)
 }
 
 #[cfg(test)]
@@ -161,7 +142,6 @@ mod tests {
     fn versions_are_numbers_with_or_without_a_tail() {
         assert_eq!(parse("Vagrant 2.4.10.dev"), Some((2, 4, 10)));
         assert_eq!(parse("Vagrant 2.3.4"), Some((2, 3, 4)));
-        assert_eq!(parse("Vagrant 2.4"), None);
         assert_eq!(parse("vagabond 1.2.3"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::call::{Ended, narrate};
 use super::lock::Held;
-use super::node::{CONNECT, MARGIN, Node};
+use super::node::{CONNECT, MARGIN, Node, absent};
 use super::orphan;
 use super::records::Entry;
 use crate::channel::Io;
@@ -73,6 +73,7 @@ impl Node {
                 continue;
             }
             let machine = self.started(machine, io).await?;
+            self.first_contact(&held, io).await?;
             self.answer(&held, self.boot, io).await?;
             self.remember_boot(machine.id.as_deref().unwrap_or_default())?;
             return Ok(machine);
@@ -90,7 +91,7 @@ impl Node {
     }
 
     /// What is to be done for a machine that Vagrant has running.
-    async fn started(&self, machine: Machine, io: &Io) -> Result<Machine> {
+    pub(super) async fn started(&self, machine: Machine, io: &Io) -> Result<Machine> {
         let _one_at_a_time = self.shared.lock().await;
         let id = machine.id.clone().unwrap_or_default();
         let private_mac = self.hypervisor.after_start(&self.machine, &id, io).await?;
@@ -181,6 +182,13 @@ impl Node {
             )));
         };
         self.reload(&held, io).await?.good()?;
+        let machine = Machine {
+            power: Power::Running,
+            id: Some(id.clone()),
+            ..absent()
+        };
+        self.started(machine, io).await?;
+        self.first_contact(&held, io).await?;
         self.answer(&held, self.boot, io).await?;
         self.remember_boot(&id)
     }

@@ -9,7 +9,7 @@ mod channel;
 mod check;
 mod direct;
 mod environment;
-pub mod failure;
+mod first_contact;
 mod glance;
 pub mod hypervisor;
 mod lifecycle;
@@ -17,14 +17,17 @@ mod listen;
 mod lock;
 mod node;
 mod orphan;
+mod own_address;
 mod provision;
 mod reach;
 pub mod records;
 pub mod state;
 mod through;
 mod transfer;
+mod versions;
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +37,7 @@ use ipnet::Ipv4Net;
 use tokio::sync::Mutex;
 
 pub use self::channel::VagrantChannel;
-pub use self::check::{OLDEST, find_program};
+pub use self::check::find_program;
 use self::hypervisor::{Choices, Hypervisor, Site};
 use self::lock::MachineLock;
 use self::node::Node;
@@ -42,6 +45,7 @@ use super::{Features, Machine, Provider};
 use crate::channel::{Channel, Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+/// Where the failures were before they had a module of their own.
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 use crate::names::LaneName;
@@ -185,6 +189,9 @@ impl Provider for Vagrant {
     async fn check(&self, io: &Io) -> Result<()> {
         check::depth(&self.caller.dir)?;
         let version = check::version(&self.caller, io).await?;
+        for remark in check::rules(self.provider, version, None)? {
+            io.note(remark);
+        }
         if let Err(failure) = self.caller.ssh() {
             io.note(format!(
                 "{failure}: going through Vagrant, which takes longer"
@@ -218,6 +225,10 @@ impl Provider for Vagrant {
             }
         }
         self.hypervisor.after_last(io).await
+    }
+
+    async fn use_address(&self, node: &LaneName, address: Ipv4Addr, io: &Io) -> Result<()> {
+        self.node(node)?.use_address(address, io).await
     }
 
     fn channel(&self, node: &LaneName) -> Arc<dyn Channel> {

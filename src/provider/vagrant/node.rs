@@ -13,6 +13,7 @@ use super::lock::{Held, MachineLock};
 use super::records::Entry;
 use super::state::power;
 use crate::channel::Io;
+use crate::diagnose::classify;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::{remove_file, write_whole};
 use crate::provider::{Machine, Power};
@@ -96,6 +97,7 @@ impl Node {
     /// From here on, until the next proven boot, nothing about the machine's boot is known.
     pub(super) fn forget_boot(&self) -> Result<()> {
         remove_file(&self.own("booted"))?;
+        self.forget_without_ssh()?;
         self.forget_way()
     }
 
@@ -116,13 +118,7 @@ impl Node {
                 self.remember_running(&machine, io).await;
                 Ok(machine)
             }
-            Err(failure) if failure.kind == Kind::Busy => Ok(Machine {
-                power: Power::Changing,
-                id: self.id()?,
-                detail: "another Vagrant is at work on it".to_owned(),
-                address: None,
-                private_mac: None,
-            }),
+            Err(failure) if failure.kind == Kind::Busy => self.changing(),
             Err(failure) => Err(failure),
         }
     }
@@ -155,8 +151,19 @@ impl Node {
                     private_mac: None,
                 })
             }
+            // For Hyper-V the question itself is an action that another one locks out.
+            None if classify(&ended.said).is_some_and(|it| it.retry) => self.changing(),
             None => Err(Box::new(ended.failure())),
         }
+    }
+
+    fn changing(&self) -> Result<Machine> {
+        Ok(Machine {
+            power: Power::Changing,
+            id: self.id()?,
+            detail: "another Vagrant is at work on it".to_owned(),
+            ..absent()
+        })
     }
 
     /// What changes with every boot, where the hypervisor tells it; none where the guest must.
@@ -212,9 +219,13 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// Makes a folder with those above it.
+pub(super) fn make_folder(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(|error| io_failure("create the folder", dir, &error))
+}
+
 /// Writes a file in one move, readable by the owner only.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir).map_err(|error| io_failure("create the folder", dir, &error))?;
+    make_folder(path.parent().unwrap_or(Path::new(".")))?;
     write_whole(path, text.as_bytes())
 }

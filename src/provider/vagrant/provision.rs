@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::call::Ended;
 use super::listen::{Listener, Unseen, judge, nonce};
+use super::lock::Held;
 use super::node::{Node, write};
 use super::records::Entry;
 use crate::channel::{Io, Mode, Report, Script};
@@ -23,23 +24,33 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 /// Runs the script on the node; see [`crate::channel::Channel::run`].
 pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<Report> {
+    let held = node.lock.take(node.patience(), io).await?;
+    provision_held(node, &held, script, io).await
+}
+
+/// As [`provision`], by whoever holds the machine's lock.
+pub(super) async fn provision_held(
+    node: &Node,
+    held: &Held,
+    script: &Script,
+    io: &Io,
+) -> Result<Report> {
     let nonce = nonce()?;
     let provisioner = match script.mode {
         Mode::Run => script.name.as_str(),
         Mode::Probe => PROBE,
     };
-    let held = node.lock.take(node.patience(), io).await?;
     let unseen = Unseen::new(node, script);
     let earlier = unseen.earlier()?;
     let steps = node.caller.dir.join("steps").join(node.name());
-    let path = steps.join(format!("{provisioner}.sh"));
+    let path = steps.join(format!("{provisioner}.{}", node.machine.os.script_ending()));
     let written = Written::new(node, path, script, &nonce, &earlier)?;
     unseen.begins(&nonce, &earlier)?;
     let mut listener = Listener::new(script, &nonce, io);
     let mut seen = Seen::default();
     let mut take = |entry: &Entry| seen.take(entry, node.name(), &mut listener);
     let args = ["provision", node.name(), "--provision-with", provisioner];
-    let ended = node.call(&held, &args, LONGEST, io, &mut take).await;
+    let ended = node.call(held, &args, LONGEST, io, &mut take).await;
     drop(written);
     let (end, tail) = listener.finish(script.mode);
     let ended = ended.map_err(|mut failure| {
@@ -50,7 +61,6 @@ pub(super) async fn provision(node: &Node, script: &Script, io: &Io) -> Result<R
     if end.is_some() {
         unseen.was_seen()?;
     }
-    drop(held);
     let judged = Judged {
         name: &script.name,
         node,

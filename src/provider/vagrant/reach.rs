@@ -17,7 +17,7 @@ use crate::error::{Failure, Kind, Result};
 /// After how many attempts to reach a machine that boots Vagrant is asked again for the way.
 const ASK_AGAIN: u32 = 10;
 /// Every shell of every system understands this.
-const NOTHING: &str = "exit 0";
+pub(super) const NOTHING: &str = "exit 0";
 
 impl Node {
     /// What differs with the machine's operating system.
@@ -25,9 +25,9 @@ impl Node {
         guest(self.machine.os)
     }
 
-    /// Whether there is an SSH client; without one everything goes through Vagrant.
+    /// Whether there is an SSH client, and a server on the machine; else everything goes through Vagrant.
     pub(super) fn has_client(&self) -> bool {
-        self.caller.ssh().is_ok()
+        self.caller.ssh().is_ok() && !self.is_without_ssh()
     }
 
     /// How to reach the machine directly. Asked of Vagrant once per boot; `fresh` asks again.
@@ -61,8 +61,16 @@ impl Node {
             let asked = self.ask_for_the_way(held, io).await?;
             let keys = self.own("hosts");
             ssh::hang_up(&self.own("ssh"));
-            let text = ssh::config(self.name(), &self.machine.unique, &keys, &asked);
+            let key = self.our_key();
+            let text = ssh::config(
+                self.name(),
+                &self.machine.unique,
+                &keys,
+                key.as_deref(),
+                &asked,
+            );
             write(&self.own("ssh"), &text)?;
+            self.prefer_own_address(io).await?;
         }
         self.known_way()
     }
@@ -86,9 +94,6 @@ impl Node {
 
     /// Waits, for at most `limit`, until the machine answers over SSH.
     pub(super) async fn answer(&self, held: &Held, limit: Duration, io: &Io) -> Result<()> {
-        if self.machine.os != crate::channel::Os::Linux {
-            return Ok(());
-        }
         if !self.has_client() {
             // Vagrant itself has waited for it.
             return Ok(());
@@ -101,7 +106,10 @@ impl Node {
                 let ssh = self.ssh_held(held, fresh, io).await?;
                 let talk = Talk::new(NOTHING, CONNECT);
                 match ssh.run(talk, &io.stop, &mut |_, _| {}).await? {
-                    Ended::Command(0) => return Ok(()),
+                    Ended::Command(0) => {
+                        self.prefer_own_address(io).await?;
+                        return Ok(());
+                    }
                     Ended::Command(code) => why = format!("`{NOTHING}` ended with {code}"),
                     Ended::Connection {
                         changed_key: true,

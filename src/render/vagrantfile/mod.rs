@@ -19,6 +19,8 @@ pub use identity::private_mac;
 /// The name of every machine's provisioner that runs a probe: the file behind it is written anew
 /// before each use.
 pub const PROBE: &str = "probe";
+/// The name of a Windows machine's provisioner that makes it reachable over SSH.
+pub const SSH_ACCESS: &str = "ssh-access";
 
 /// What a Vagrantfile is made from. Every text is quoted; only the two `extra` are Ruby.
 #[derive(Debug, Clone, Serialize)]

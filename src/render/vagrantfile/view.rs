@@ -173,7 +173,8 @@ fn provisioner<'a>(name: &'a str, path: Option<&'a str>, os: Os) -> Result<Provi
     }
     let folder = match os {
         Os::Linux => "/tmp",
-        Os::Windows => "C:/tmp",
+        // Every user may write there; what others have written only administrators read.
+        Os::Windows => "C:/Windows/Temp",
     };
     Ok(Provisioner {
         name,

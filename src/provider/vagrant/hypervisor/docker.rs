@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::super::MachineRef;
 use super::super::check::LIMIT as CHECK_LIMIT;
-use super::super::failure::{Said, classify, failure};
 use super::tool::ask;
 use super::{Hypervisor, Site};
 use crate::channel::Io;
+use crate::diagnose::{Said, classify, failure};
 use crate::error::{Failure, Kind, Result};
 use crate::process::{Command, Finished};
 

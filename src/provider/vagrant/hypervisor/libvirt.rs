@@ -17,12 +17,12 @@ use async_trait::async_trait;
 pub use self::images::Pruned;
 use self::virsh::{Network, Virsh};
 use super::super::MachineRef;
-use super::super::failure::Said;
 use super::super::lock::MachineLock;
 use super::{Hypervisor, Site};
 use crate::channel::{Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+use crate::diagnose::Said;
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 

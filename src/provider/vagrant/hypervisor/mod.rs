@@ -5,7 +5,8 @@ pub mod docker;
 mod hyperv;
 pub mod libvirt;
 mod tool;
-mod virtualbox;
+pub mod vagrant_home;
+pub mod virtualbox;
 mod vmware;
 
 use std::fmt::Debug;
@@ -17,10 +18,10 @@ use async_trait::async_trait;
 use ipnet::Ipv4Net;
 
 use super::MachineRef;
-use super::failure::Said;
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
+use crate::diagnose::Said;
 use crate::error::Result;
 use crate::ledger::Ledger;
 use crate::provider::Features;
@@ -119,6 +120,8 @@ pub struct Choices {
     pub hyperv_switch: String,
     /// Whether the network plugin puts other MAC addresses on the wire than the adapter's own.
     pub mac_spoofing: bool,
+    /// Whether the network plugin loads drivers that no secure boot accepts.
+    pub unsigned_drivers: bool,
     /// Whether libvirt runs machines by emulation.
     pub emulated: bool,
 }

@@ -1,0 +1,22 @@
+# A script of the user's own. It runs in a PowerShell of its own, as a file, with its own exit code.
+#
+# Data: text (the script).
+
+function Invoke-WdevRun {
+    $file = $WdevWork + '\' + $WdevName + '.ps1'
+    # The mark tells Windows PowerShell that this is UTF-8.
+    Write-WdevFile -Path $file -Text ([string][char]0xFEFF + $WdevData.text)
+    try {
+        $path = Resolve-WdevPath -Path $file
+        $arguments = '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $path
+        Invoke-WdevNative -FilePath 'powershell' -ArgumentList $arguments
+    } finally {
+        Remove-Item -LiteralPath $file -Force
+    }
+}
+
+function Invoke-WdevProbe {
+    if (-not (Test-WdevStamp)) {
+        Stop-WdevProbe -Reason 'this script has not run yet in its present form'
+    }
+}

@@ -1,0 +1,74 @@
+# Gives the adapter with a certain hardware address its static address, without a gateway: the way out is
+# another adapter's.
+#
+# Data: mac (twelve hexadecimal digits, in any notation), address, prefixLength.
+
+function Get-WdevPrivateAdapter {
+    $wanted = $WdevData.mac -replace '[^0-9A-Fa-f]', ''
+    # A virtual switch of the node, as network plugins make one, takes over the hardware address.
+    $found = @(Get-NetAdapter | Where-Object -FilterScript {
+        ($_.MacAddress -replace '[^0-9A-Fa-f]', '') -eq $wanted -and $_.Status -eq 'Up'
+    } | Sort-Object -Property @{ Expression = { $_.Name -notlike 'vEthernet*' } })
+    if ($found.Count -gt 0) {
+        $found[0]
+    }
+}
+
+# The addresses of the adapter, but for those that it gives itself.
+function Get-WdevPrivateAddress {
+    param([object]$Adapter)
+    $question = @{
+        InterfaceIndex = $Adapter.ifIndex
+        AddressFamily = 'IPv4'
+        ErrorAction = 'SilentlyContinue'
+    }
+    Get-NetIPAddress @question | Where-Object -FilterScript { $_.IPAddress -notlike '169.254.*' }
+}
+
+function Test-WdevPrivateAddress {
+    param([object]$Address)
+    $Address.IPAddress -eq $WdevData.address -and $Address.PrefixLength -eq $WdevData.prefixLength
+}
+
+function Invoke-WdevRun {
+    $adapter = Get-WdevPrivateAdapter
+    if ($null -eq $adapter) {
+        throw ('there is no network adapter with the hardware address ' + $WdevData.mac + ' that is up')
+    }
+    Set-NetIPInterface -InterfaceIndex $adapter.ifIndex -AddressFamily 'IPv4' -Dhcp 'Disabled'
+    $there = $false
+    foreach ($address in @(Get-WdevPrivateAddress -Adapter $adapter)) {
+        if (Test-WdevPrivateAddress -Address $address) {
+            $there = $true
+        } else {
+            Remove-NetIPAddress -InterfaceIndex $adapter.ifIndex -IPAddress $address.IPAddress -Confirm:$false
+        }
+    }
+    if (-not $there) {
+        $new = @{
+            InterfaceIndex = $adapter.ifIndex
+            IPAddress = $WdevData.address
+            PrefixLength = $WdevData.prefixLength
+            AddressFamily = 'IPv4'
+        }
+        [void](New-NetIPAddress @new)
+    }
+    Add-WdevFact -Key 'adapter' -Value $adapter.Name
+}
+
+function Invoke-WdevProbe {
+    $adapter = Get-WdevPrivateAdapter
+    if ($null -eq $adapter) {
+        Stop-WdevProbe -Reason ('there is no network adapter with the hardware address ' + $WdevData.mac + ' that is up')
+    }
+    $interface = Get-NetIPInterface -InterfaceIndex $adapter.ifIndex -AddressFamily 'IPv4'
+    if ($interface.Dhcp -ne 'Disabled') {
+        Stop-WdevProbe -Reason ($adapter.Name + ' asks for addresses by DHCP')
+    }
+    $good = @(Get-WdevPrivateAddress -Adapter $adapter | Where-Object -FilterScript {
+        Test-WdevPrivateAddress -Address $_
+    })
+    if ($good.Count -eq 0) {
+        Stop-WdevProbe -Reason ($adapter.Name + ' does not have the address ' + $WdevData.address)
+    }
+}

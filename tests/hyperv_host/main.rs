@@ -1,0 +1,16 @@
+//! The scripts for a Hyper-V host, run by real PowerShell on cmdlets that are doubled over a world in a file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod check;
+mod doubles;
+mod host;
+mod machine;
+mod network;

@@ -1,0 +1,423 @@
+//! The scripts for Windows nodes, in their wrapper, under real PowerShell and against doubled commands.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use wdev::channel::guest::{Errand, guest};
+use wdev::channel::wrap::{End, Reader, Said};
+use wdev::channel::wrap_windows::wrap_windows;
+use wdev::channel::{Mode, Os, Report, Script};
+use wdev::render::windows;
+
+/// A Windows node: a folder that is its `C:`, doubled commands, doubled programs.
+struct Node {
+    dir: tempfile::TempDir,
+    pwsh: PathBuf,
+}
+
+/// A script's end, and all that it said.
+struct Ended(Option<(End, Report)>, String);
+
+impl Ended {
+    fn done(self) -> Report {
+        match self.0 {
+            Some((End::Done, report)) => report,
+            other => panic!("not done: {other:?}\n{}", self.1),
+        }
+    }
+
+    fn why(self) -> String {
+        match self.0 {
+            Some((End::Failed(_, why), _)) => why,
+            other => panic!("did not fail: {other:?}\n{}", self.1),
+        }
+    }
+}
+
+impl Node {
+    /// None without PowerShell, which has been said then.
+    fn new(world: &Value) -> Option<Self> {
+        let node = Self {
+            dir: tempfile::tempdir().unwrap(),
+            pwsh: common::pwsh()?,
+        };
+        for folder in ["bin", "c/ProgramData", "c/Windows/Temp", "c/Users/vagrant"] {
+            std::fs::create_dir_all(node.path(folder)).unwrap();
+        }
+        let mut all = json!({
+            "services": {}, "rules": {}, "adapters": [], "addresses": [], "dhcp": [], "fail": {}, "log": [],
+            "boot": "2026-03-01T08:00:01Z",
+        });
+        for (key, value) in world.as_object().unwrap() {
+            all[key] = value.clone();
+        }
+        node.set_world(&all);
+        node.program("icacls.exe", "echo \"$@\" >>\"$0.asked\"");
+        let double = format!("cd / && exec '{}' \"$@\"", node.pwsh.to_str().unwrap());
+        node.program("powershell", &double);
+        Some(node)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        let path = self.path("bin").join(name);
+        std::fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn world(&self) -> Value {
+        serde_json::from_str(&self.read("world.json")).unwrap()
+    }
+
+    fn set_world(&self, world: &Value) {
+        std::fs::write(self.path("world.json"), world.to_string()).unwrap();
+    }
+
+    fn log(&self) -> Vec<String> {
+        let log = self.world()["log"].clone();
+        serde_json::from_value(log).unwrap()
+    }
+
+    fn call(&self, body: &str, mode: Mode) -> Ended {
+        let script = Script {
+            name: "a-step".to_owned(),
+            os: Os::Windows,
+            mode,
+            text: Some(body.to_owned()),
+            effects: Vec::new(),
+            fingerprint: "f1".to_owned(),
+            secrets: BTreeMap::new(),
+        };
+        let text = wrap_windows(&script, "n1").unwrap();
+        std::fs::write(self.path("c/Windows/Temp/step.ps1"), text).unwrap();
+        let doubles = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/powershell/doubles/doubles.psd1"
+        );
+        let command = format!(
+            "Import-Module '{doubles}'; \
+             [void](New-PSDrive -Name C -PSProvider FileSystem -Root '{}' -Scope Global); \
+             $env:USERPROFILE = 'C:\\Users\\vagrant'; & 'C:\\Windows\\Temp\\step.ps1'",
+            self.path("c").display()
+        );
+        let mut path = std::ffi::OsString::from(self.path("bin"));
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let output = Command::new(&self.pwsh)
+            .args(["-NoProfile", "-NonInteractive", "-Command", &command])
+            .env("PATH", path)
+            .env("HOME", self.dir.path())
+            .env("WDEV_DOUBLES", self.path("world.json"))
+            .output()
+            .unwrap();
+        let mut reader = Reader::new("n1");
+        let mut shown = String::from_utf8_lossy(&output.stderr).into_owned();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            for said in reader.line(line) {
+                if let Said::Output(text) = said {
+                    shown.push_str(&text);
+                    shown.push('\n');
+                }
+            }
+        }
+        Ended(reader.finish(mode), shown)
+    }
+
+    fn probe(&self, body: &str) -> Option<String> {
+        let report = self.call(body, Mode::Probe).done();
+        assert_eq!(report.in_place, report.why.is_none());
+        report.why
+    }
+}
+
+const KEY: &str = "ssh-ed25519 AAAAC3Nz wdev";
+const KEYS: &str = "c/ProgramData/ssh/administrators_authorized_keys";
+
+fn sshd(status: &str, start: &str) -> Value {
+    json!({"sshd": {"Name": "sshd", "Status": status, "StartType": start}})
+}
+
+#[test]
+fn ssh_is_installed_where_it_is_missing_and_nothing_is_done_twice() {
+    let Some(node) = Node::new(&json!({})) else {
+        return;
+    };
+    let body = windows::ssh_access(KEY).unwrap();
+    assert_eq!(
+        node.probe(&body).as_deref(),
+        Some("OpenSSH is not installed")
+    );
+    let report = node.call(&body, Mode::Run).done();
+    assert!(report.in_place && !report.reboot_wanted);
+    assert_eq!(
+        node.log(),
+        [
+            "Add-WindowsCapability OpenSSH.Server~~~~0.0.1.0",
+            "Set-Service sshd Automatic",
+            "Start-Service sshd",
+            "New-NetFirewallRule OpenSSH-Server-In-TCP",
+        ]
+    );
+    assert_eq!(node.read(KEYS), format!("{KEY}\n"));
+    let only_owners = format!(
+        "{} /inheritance:r /grant:r *S-1-5-18:F *S-1-5-32-544:F /q\n",
+        node.path(KEYS).display()
+    );
+    assert!(node.read("bin/icacls.exe.asked").ends_with(&only_owners));
+
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.read(KEYS), format!("{KEY}\n"));
+    assert!(
+        !node.log()[4..]
+            .iter()
+            .any(|said| said.starts_with("Add-") || said.starts_with("New-"))
+    );
+    assert_eq!(node.probe(&body), None);
+}
+
+#[test]
+fn ssh_that_is_there_and_stopped_is_opened_for_every_network_and_other_keys_stay() {
+    let world = json!({
+        "services": sshd("Stopped", "Disabled"),
+        "rules": {"OpenSSH-Server-In-TCP": {"Enabled": "True", "Profile": "Private", "Action": "Allow"}},
+    });
+    let Some(node) = Node::new(&world) else {
+        return;
+    };
+    std::fs::create_dir_all(node.path("c/ProgramData/ssh")).unwrap();
+    std::fs::write(node.path(KEYS), "ssh-rsa AAAA somebody's\r\n").unwrap();
+    // A box whose administrators use their own files.
+    std::fs::write(
+        node.path("c/ProgramData/ssh/sshd_config"),
+        "Port 22\r\n#Match Group administrators\r\n",
+    )
+    .unwrap();
+    let body = windows::ssh_access(KEY).unwrap();
+    assert!(node.probe(&body).unwrap().contains("does not run"));
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.read(KEYS), format!("ssh-rsa AAAA somebody's\n{KEY}\n"));
+    assert_eq!(
+        node.read("c/Users/vagrant/.ssh/authorized_keys"),
+        format!("{KEY}\n")
+    );
+    assert_eq!(
+        node.log(),
+        [
+            "Set-Service sshd Automatic",
+            "Start-Service sshd",
+            "Set-NetFirewallRule OpenSSH-Server-In-TCP"
+        ]
+    );
+    assert_eq!(
+        node.world()["rules"]["OpenSSH-Server-In-TCP"]["Profile"],
+        "Any"
+    );
+
+    for (change, why) in [
+        (
+            "Enabled",
+            "the firewall does not let SSH in on every network",
+        ),
+        ("key", "our key is not in C:\\ProgramData\\ssh"),
+    ] {
+        if change == "key" {
+            std::fs::write(node.path(KEYS), "").unwrap();
+        } else {
+            let mut world = node.world();
+            world["rules"]["OpenSSH-Server-In-TCP"][change] = json!("False");
+            node.set_world(&world);
+        }
+        let said = node.probe(&body).unwrap();
+        assert!(said.starts_with(why), "{said}");
+        assert!(node.call(&body, Mode::Run).done().in_place);
+    }
+}
+
+#[test]
+fn without_windows_update_ssh_comes_from_the_hosts_archive() {
+    let refused = json!({"fail": {"Add-WindowsCapability": "Add-WindowsCapability failed. Error code = 0x800f0954"}});
+    let Some(node) = Node::new(&refused) else {
+        return;
+    };
+    let body = windows::ssh_access(KEY).unwrap();
+    let why = node.call(&body, Mode::Run).why();
+    assert!(
+        why.starts_with("OpenSSH cannot be installed from Windows Update: Add-WindowsCapability failed. Error code = 0x800f0954"),
+        "{why}"
+    );
+    // What the archive's own script does here: a service appears.
+    let installed = json!({"sshd": {"Name": "sshd", "Status": "Stopped", "StartType": "Manual"}});
+    let install = format!(
+        "$w = Get-Content -Raw '{0}' | ConvertFrom-Json -AsHashtable; \
+         $w.services = '{installed}' | ConvertFrom-Json -AsHashtable; \
+         $w | ConvertTo-Json -Depth 9 | Set-Content '{0}'",
+        node.path("world.json").display()
+    );
+    let folder = node.path("zip/OpenSSH-Win64");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("install-sshd.ps1"), install).unwrap();
+    std::fs::write(folder.join("sshd.exe"), "MZ").unwrap();
+    let archive = node.path("c/Windows/Temp/wdev-openssh.zip");
+    let mut zip = Command::new(&node.pwsh);
+    zip.args(["-NoProfile", "-Command"]).arg(format!(
+        "[IO.Compression.ZipFile]::CreateFromDirectory('{}', '{}')",
+        node.path("zip").display(),
+        archive.display()
+    ));
+    common::run(&mut zip, b"");
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.read("c/Program Files/OpenSSH/sshd.exe"), "MZ");
+    assert!(!archive.exists());
+    assert!(!node.path("c/ProgramData/wdev/openssh").exists());
+}
+
+#[test]
+fn ssh_access_that_failed_half_way_is_finished_by_the_next_run() {
+    let world = json!({
+        "services": sshd("Stopped", "Manual"),
+        "fail": {"Start-Service": "Service 'sshd' cannot be started"},
+    });
+    let Some(node) = Node::new(&world) else {
+        return;
+    };
+    let body = windows::ssh_access(KEY).unwrap();
+    let why = node.call(&body, Mode::Run).why();
+    assert!(why.starts_with("Service 'sshd' cannot be started"), "{why}");
+    assert!(!node.path(KEYS).exists());
+    let mut world = node.world();
+    world["fail"] = json!({});
+    node.set_world(&world);
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.read(KEYS), format!("{KEY}\n"));
+}
+
+#[test]
+fn the_private_adapter_gets_its_address_and_loses_others() {
+    let world = json!({
+        "adapters": [
+            {"Name": "Ethernet", "MacAddress": "00-15-5D-00-00-01", "ifIndex": 4, "Status": "Up"},
+            {"Name": "Ethernet 2", "MacAddress": "00-15-5D-0A-0B-0C", "ifIndex": 7, "Status": "Up"},
+        ],
+        "addresses": [
+            {"ifIndex": 4, "IPAddress": "172.29.0.9", "PrefixLength": 20},
+            {"ifIndex": 7, "IPAddress": "169.254.1.1", "PrefixLength": 16},
+            {"ifIndex": 7, "IPAddress": "10.9.9.9", "PrefixLength": 24},
+        ],
+        "dhcp": [4, 7],
+    });
+    let Some(node) = Node::new(&world) else {
+        return;
+    };
+    let body = windows::private_address("00155d0a0b0c", [192, 168, 56, 11].into(), 24).unwrap();
+    assert_eq!(
+        node.probe(&body).as_deref(),
+        Some("Ethernet 2 asks for addresses by DHCP")
+    );
+    let report = node.call(&body, Mode::Run).done();
+    assert!(report.in_place);
+    assert_eq!(report.facts["adapter"], "Ethernet 2");
+    let expected = [
+        "Set-NetIPInterface 7 Disabled",
+        "Remove-NetIPAddress 7 10.9.9.9",
+        "New-NetIPAddress 7 192.168.56.11/24",
+    ];
+    assert_eq!(node.log(), expected);
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.log()[3..], ["Set-NetIPInterface 7 Disabled"]);
+    let other =
+        windows::private_address("00:15:5d:ff:ff:ff", [192, 168, 56, 11].into(), 24).unwrap();
+    assert!(node.probe(&other).unwrap().contains("no network adapter"));
+    assert!(
+        node.call(&other, Mode::Run)
+            .why()
+            .contains("00:15:5d:ff:ff:ff")
+    );
+    let wider = windows::private_address("00155d0a0b0c", [192, 168, 56, 11].into(), 16).unwrap();
+    assert!(
+        node.probe(&wider)
+            .unwrap()
+            .contains("does not have the address")
+    );
+}
+
+#[test]
+fn a_hook_runs_as_it_was_written_and_its_exit_code_is_kept() {
+    let Some(node) = Node::new(&json!({})) else {
+        return;
+    };
+    let out = node.path("out");
+    let text = format!(
+        "param([int]$Code = 7)\r\n[IO.File]::WriteAllText('{}', \"it's é $(1 + 1)\")\r\n'seen'\r\nexit $Code\r\n",
+        out.display()
+    );
+    let body = windows::hook(&text).unwrap();
+    assert!(node.probe(&body).unwrap().contains("has not run yet"));
+    let ended = node.call(&body, Mode::Run);
+    assert!(ended.1.contains("seen\n"), "{}", ended.1);
+    assert!(
+        matches!(ended.0, Some((End::Failed(7, _), _))),
+        "{:?}",
+        ended.0
+    );
+    assert_eq!(node.read("out"), "it's é 2");
+    let left = std::fs::read_dir(node.path("c/ProgramData/wdev/run")).unwrap();
+    assert_eq!(left.count(), 0, "its file is taken away");
+    assert!(
+        node.call(&windows::hook("exit 0").unwrap(), Mode::Run)
+            .done()
+            .in_place
+    );
+}
+
+#[test]
+fn errands_do_without_ssh_what_lines_do_with_it() {
+    let Some(node) = Node::new(&json!({})) else {
+        return;
+    };
+    let windows = guest(Os::Windows);
+    let run = |errand: Errand<'_>| node.call(&windows.errand(errand).unwrap(), Mode::Probe);
+    node.program("show", "printf '[%s]' \"$@\"; exit 200");
+    let argv = ["show", "a \"b\"", ""].map(str::to_owned);
+    let ended = run(Errand::Exec(&argv));
+    assert!(ended.1.contains("[a \"b\"][]"), "{}", ended.1);
+    assert_eq!(ended.done().facts["code"], "200");
+
+    let landed = windows.landing("n1");
+    let file = node.path("c").join(landed.strip_prefix("C:/").unwrap());
+    let place = |hash: &str| {
+        std::fs::write(&file, b"\xff\0x").unwrap();
+        let (landed, to) = (landed.as_str(), r"C:\a b\it's.bin");
+        run(Errand::Place { landed, to, hash })
+    };
+    let hash = "1f95bd4aaf3a87ff1fdfe8a7ca1fb5f4bd5ba3e9d1c4a3b3cf9b4ef0a6c24d38";
+    assert!(place(hash).why().contains("another hash"));
+    assert!(!file.exists() && !node.path("c/a b/it's.bin").exists());
+    let right = common::sha256(b"\xff\0x");
+    for _ in 0..2 {
+        place(&right).done();
+    }
+    assert_eq!(
+        std::fs::read(node.path("c/a b/it's.bin")).unwrap(),
+        b"\xff\0x"
+    );
+    assert_eq!(
+        run(Errand::Fetch(r"C:\a b\it's.bin")).done().facts["content"],
+        "/wB4"
+    );
+    let identity = run(Errand::BootIdentity).done().facts["identity"].clone();
+    assert_eq!(identity, "20260301080001.000000-620");
+}
