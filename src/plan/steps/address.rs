@@ -20,12 +20,16 @@ use crate::render::{linux, windows};
 
 /// Why the step is not needed, where the provider sets the address by itself.
 ///
-/// VMware's plugin configures the second adapter of Linux guests only.
+/// Of Windows guests Vagrant configures no adapter: VMware's plugin cannot, and over SSH nothing can; so
+/// the Vagrantfile asks for it nowhere (`auto_config: false`).
 #[must_use]
 pub fn needless(build: &Build) -> Option<String> {
-    let windows_on_vmware =
-        build.provider == ProviderName::VmwareDesktop && build.node.os == Os::Windows;
-    let by_provider = features(build.provider).static_addresses && !windows_on_vmware;
+    let hypervisor = !matches!(
+        build.provider,
+        ProviderName::Docker | ProviderName::Sim | ProviderName::Auto
+    );
+    let windows = hypervisor && build.node.os == Os::Windows;
+    let by_provider = features(build.provider).static_addresses && !windows;
     by_provider.then(|| "the provider gives the machine its address".to_owned())
 }
 
