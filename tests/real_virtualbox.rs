@@ -129,7 +129,7 @@ fn kill_in_fault(host: &Host, mut up: Run) {
 
 /// An `up` whose machine does not start for a reason that stays.
 fn refused(sandbox: &Sandbox) {
-    let events = sandbox.start_up().end().events();
+    let events = sandbox.run(&["up", "--output", "json"]).events();
     // The first failure is the host's: that step is not built yet.
     let failure = events.0.iter().find_map(|event| match &event.body {
         Body::StepFailed {
