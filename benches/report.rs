@@ -4,7 +4,9 @@
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
+mod lanes;
 mod latency;
+mod machines;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -63,6 +65,7 @@ fn main() {
     rows.extend(engine_overhead());
     rows.extend(journal_append());
     rows.extend(latency::rows());
+    rows.extend(lanes::rows());
 
     println!(
         "{:<44} {:>12}  {:<28} verdict",

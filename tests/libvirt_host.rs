@@ -69,7 +69,7 @@ impl Host {
 
     /// `up` on libvirt does not begin, nothing is left of it, and this is said.
     fn refuses(&self, says: &[&str]) {
-        let settings = "version: 1\nprovider: libvirt\nnetwork: {nodes: 10.99.88.0/24}\n\
+        let settings = "version: 1\nprovider: libvirt\nnetwork: {nodes: 10.199.88.0/24}\n\
             vagrant: {libvirt: {driver: qemu}}\n\
             control_plane: {memory: 1GiB}\nworkers:\n  - {name: w1, memory: 1GiB}\n";
         fs::write(self.path("project/variables.yml"), settings).unwrap();
@@ -107,9 +107,9 @@ fn addresses_of_another_network_are_refused_and_the_network_is_named() {
         "version) echo 9.0.0 ;;\n\
          'net-list --all --name') echo office ;;\n\
          'net-dumpxml office') echo \"<network><name>office</name>\
-         <ip address='10.99.0.1' netmask='255.255.0.0'/></network>\" ;;",
+         <ip address='10.199.0.1' netmask='255.255.0.0'/></network>\" ;;",
     );
-    host.refuses(&["10.99.88.0/24", "network `office`", "`network.nodes`"]);
+    host.refuses(&["10.199.88.0/24", "network `office`", "`network.nodes`"]);
 }
 
 /// A volume, as libvirt describes it.

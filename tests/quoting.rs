@@ -5,13 +5,14 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{allowed_skip, hostile_texts, need, run};
 use proptest::prelude::*;
 use tempfile::TempDir;
+use wdev::config::model::ProviderName;
 use wdev::render::linux::{self, KernelModule, KernelSettings};
 use wdev::render::quote::{Language, POWERSHELL, RUBY, SH, TOML, YAML};
 use wdev::render::{MachineModel, StepModel, VagrantfileModel, vagrantfile};
@@ -175,6 +176,78 @@ fn ruby_gives_every_value_of_the_vagrantfile_back() {
             assert_eq!(values, texts, "{call}");
         }
     });
+}
+
+#[test]
+fn ruby_gives_back_what_hypervisors_are_told() {
+    let Some(ruby) = need("ruby") else { return };
+    for_hostile_texts(|texts| {
+        let [bus, nic, url, version, names @ ..] = texts else {
+            return;
+        };
+        for provider in [
+            ProviderName::Virtualbox,
+            ProviderName::Hyperv,
+            ProviderName::VmwareDesktop,
+            ProviderName::Libvirt,
+        ] {
+            let machines = names.iter().map(|text| MachineModel {
+                disk_bus: bus.clone(),
+                nic: nic.clone(),
+                box_url: format!("file:{url}"),
+                box_version: version.clone(),
+                unique_name: format!("{text}-cp"),
+                r#box: text.clone(),
+                ..common::machine("cp", 10)
+            });
+            let model = VagrantfileModel {
+                provider,
+                network: url.clone(),
+                hyperv_switch: format!("a{url}"),
+                cpu_model: version.clone(),
+                machines: machines.collect(),
+                ..common::model()
+            };
+            let text = vagrantfile(&model).unwrap();
+            let recorded = Scene::new().run(&ruby, &["-w"], &common::recorder(&text));
+            let calls: serde_json::Value = serde_json::from_slice(&recorded).unwrap();
+            let mut said = BTreeSet::new();
+            strings(&calls, &mut said);
+            let mut expected = vec![version.clone(), format!("file:{url}")];
+            match provider {
+                ProviderName::Hyperv => expected.push(format!("a{url}")),
+                ProviderName::VmwareDesktop => expected.push(nic.clone()),
+                ProviderName::Libvirt => expected.extend([bus, nic, url].map(String::clone)),
+                _ => {}
+            }
+            for name in names {
+                expected.push(name.clone());
+                expected.push(match provider {
+                    // It puts the machine's name behind this.
+                    ProviderName::Libvirt => format!("{name}-"),
+                    _ => format!("{name}-cp"),
+                });
+            }
+            // An empty text is left out.
+            for text in expected.iter().filter(|text| !text.is_empty()) {
+                assert!(said.contains(text.as_str()), "{provider}: {text:?}");
+            }
+        }
+    });
+}
+
+/// Every text in a JSON value.
+fn strings<'a>(value: &'a serde_json::Value, found: &mut BTreeSet<&'a str>) {
+    match value {
+        serde_json::Value::String(text) => {
+            found.insert(text);
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|item| strings(item, found));
+        }
+        _ => {}
+    }
 }
 
 fn hostile_machine(texts: &[String]) -> MachineModel {

@@ -429,6 +429,21 @@ fn facts_are_told_and_an_unknown_system_is_refused() {
 }
 
 #[test]
+fn a_hook_asks_for_a_reboot_by_a_file_and_only_when_it_ends_well() {
+    let Some(bash) = need("bash") else { return };
+    let node = Node::new(&[]);
+    let call = |text: &str| {
+        let body = linux::hook(text).unwrap();
+        node.call(&bash, &body, "", "wdev_run")
+    };
+    assert!(call("touch \"$WDEV_REBOOT\"").ok().contains("reboot"));
+    assert_eq!(call("true").ok(), "");
+    let failed = call("touch \"$WDEV_REBOOT\"; exit 1");
+    assert!(!failed.out.contains("reboot"), "{}", failed.out);
+    failed.failed();
+}
+
+#[test]
 fn a_hook_runs_as_it_was_written_and_its_exit_code_is_kept() {
     let Some(bash) = need("bash") else { return };
     let node = Node::new(&[]);

@@ -224,6 +224,26 @@ async fn commands_share_a_connection_that_is_replaced_when_it_is_gone() {
     let shared = masters(&server);
     assert_eq!(shared.len(), 1, "{shared:?}");
 
+    // More at once than a server takes over one connection: nobody notices.
+    let many = async |code: i32| {
+        let (ended, lines) = line(&way, &format!("sleep 1; exit {code}")).await;
+        assert_eq!((ended, lines.len()), (Ended::Command(code), 0), "{lines:?}");
+    };
+    tokio::join!(
+        many(1),
+        many(2),
+        many(3),
+        many(4),
+        many(5),
+        many(6),
+        many(7),
+        many(8),
+        many(9),
+        many(10),
+        many(11),
+        many(12)
+    );
+
     // Killed, stopped, cut off by the other side: noticed, and replaced.
     signal("KILL", shared[0]);
     assert_eq!(line(&way, "exit 5").await.0, Ended::Command(5));

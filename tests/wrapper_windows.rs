@@ -535,8 +535,8 @@ fn a_file_arrives_and_comes_back_byte_for_byte_or_not_at_all() {
     assert!(output.status.success() && output.stdout == bytes);
     let about = format!("{} {}\n", bytes.len(), common::sha256(&bytes));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), about);
-    let none = node.line(&powershell::send(&node.path("none")).unwrap(), b"");
-    assert_eq!(none.status.code(), Some(1));
+    let missing = node.line(&powershell::send(&node.path("none")).unwrap(), b"");
+    assert_eq!(missing.status.code(), Some(1));
 }
 
 #[test]

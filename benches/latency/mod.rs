@@ -1,8 +1,7 @@
 //! How soon a node answers, on a real machine of Vagrant's docker provider.
 
-use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use wdev::channel::Io;
@@ -13,7 +12,8 @@ use wdev::plan::record::Record;
 use wdev::provider::Provider as _;
 use wdev::provider::vagrant::{self, MachineRef, Vagrant};
 
-use super::{Row, median, millis, run, wdev};
+use super::machines::{Sandbox, image};
+use super::{Row, median, millis, run};
 
 const SANDBOX: &str = "bench-latency";
 const NODE: &str = "cp";
@@ -24,73 +24,43 @@ const UPLOAD: usize = 100_000_000;
 /// `wdev exec` against `vagrant ssh`, and an upload against `vagrant upload`, on one running machine.
 pub fn rows() -> Vec<Row> {
     let what = "wdev exec NODE -- true, warm";
-    let Ok(image) = std::env::var("WDEV_TEST_IMAGE") else {
-        println!("skipped: latency: needs WDEV_TEST_IMAGE, which `tests/real/prepare` prints");
+    let Some(image) = image("latency") else {
         return vec![Row::new(what, "skipped")];
     };
-    let docker = Command::new("docker").arg("info").output();
-    if !docker.is_ok_and(|output| output.status.success()) {
-        println!("skipped: latency: needs a running Docker daemon");
-        return vec![Row::new(what, "skipped")];
-    }
     let folder = tempfile::tempdir().expect("temporary folder");
-    let sandbox = Sandbox::up(folder.path(), &image);
-    let rows = sandbox.exec_rows(what).into_iter();
-    rows.chain(sandbox.upload_rows()).collect()
+    let machine = Machine::up(folder.path(), &image);
+    let rows = machine.exec_rows(what).into_iter();
+    rows.chain(machine.upload_rows()).collect()
 }
 
-/// A sandbox with one running machine; removed at the end.
-struct Sandbox<'a> {
-    folder: &'a Path,
-}
+/// A running machine.
+struct Machine<'a>(Sandbox<'a>);
 
-impl<'a> Sandbox<'a> {
+impl<'a> Machine<'a> {
     fn up(folder: &'a Path, image: &str) -> Self {
-        let mut text = String::new();
-        let _ = write!(
-            text,
+        let variables = format!(
             "version: 1\nsandbox: {SANDBOX}\nprovider: docker\nnetwork: {{nodes: 10.126.251.0/24}}\n\
              control_plane: {{name: {NODE}, box: \"{image}\", memory: 2GiB}}\nworkers:\n  \
              - {{name: w1, box: \"{image}\", memory: 2GiB}}\n"
         );
-        std::fs::write(folder.join("variables.yml"), text).expect("variables.yml");
-        let sandbox = Self { folder };
+        let machine = Self(Sandbox::new(folder, SANDBOX, &variables));
         // It need not come to its end: a machine that answers is enough, which the next line asks.
-        let _ = sandbox
-            .wdev(&["up"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("wdev starts");
-        run(&mut sandbox.exec());
-        sandbox
-    }
-
-    fn wdev(&self, args: &[&str]) -> Command {
-        let mut command = wdev();
-        command
-            .args(args)
-            .current_dir(self.folder)
-            .env("WDEV_HOME", self.folder.join("home"))
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
-        command
+        let up = machine.0.wdev(&["up"]).output();
+        assert!(up.is_ok(), "wdev starts");
+        run(&mut machine.exec());
+        machine
     }
 
     fn exec(&self) -> Command {
-        self.wdev(&["exec", NODE, "--", "true"])
+        self.0.wdev(&["exec", NODE, "--", "true"])
     }
 
     fn vagrant(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("vagrant");
-        command
-            .args(args)
-            .current_dir(self.state().rendered())
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
-        command
+        self.0.vagrant(args)
     }
 
     fn state(&self) -> SandboxFolder {
-        SandboxFolder::new(self.folder, SANDBOX)
+        self.0.state()
     }
 
     fn exec_rows(&self, what: &str) -> Vec<Row> {
@@ -124,7 +94,7 @@ impl<'a> Sandbox<'a> {
     }
 
     fn upload_rows(&self) -> Vec<Row> {
-        let file = self.folder.join("upload");
+        let file = self.0.folder.join("upload");
         std::fs::write(&file, vec![b'w'; UPLOAD]).expect("a file");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -177,19 +147,9 @@ impl<'a> Sandbox<'a> {
             network: record.network.clone(),
             subnet: record.subnet,
             choices: record.choices.clone(),
-            ledger: Ledger::new(self.folder.join("home")),
+            ledger: Ledger::new(self.0.folder.join("home")),
             hypervisor: None,
         })
-    }
-}
-
-impl Drop for Sandbox<'_> {
-    fn drop(&mut self) {
-        let _ = self
-            .wdev(&["destroy", "--yes"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
     }
 }
 

@@ -34,7 +34,8 @@ try {
     $settable = (Get-Command -Name 'Set-VM').Parameters.ContainsKey('AutomaticCheckpointsEnabled')
     if ($settable -and [bool]$machine.AutomaticCheckpointsEnabled) {
         $doing = "turn automatic checkpoints of ``$($machine.Name)`` off"
-        $arguments = @{ VM = $machine; AutomaticCheckpointsEnabled = $false }
+        $arguments = @{ VM = $machine }
+        $arguments['AutomaticCheckpointsEnabled'] = $false
         Set-VM @arguments
         Write-Change -Text "turned automatic checkpoints of ``$($machine.Name)`` off"
     }

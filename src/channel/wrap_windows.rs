@@ -23,7 +23,7 @@
 //!
 //! Unlike on Linux, nothing is known of a script whose connection is cut: sshd on Windows may let it go
 //! on (<https://github.com/PowerShell/Win32-OpenSSH/issues/1751>) or end it, and what it has started
-//! ends with it (<https://github.com/PowerShell/Win32-OpenSSH/issues/2452>); under Vagrant and WinRM it is
+//! ends with it (<https://github.com/PowerShell/Win32-OpenSSH/issues/2452>); under Vagrant and `WinRM` it is
 //! a scheduled task that goes on. So the stamp is written at a good end and nowhere else, and the open
 //! file that is the lock goes with its process, however that ends. The next run of the same script waits
 //! for a living one and takes over what it has proven, and does a killed one again.

@@ -310,6 +310,6 @@ static HOOK: &[Key] = &[
         "script",
         Path(PathRule::File),
         Required,
-        "The script: bash for Linux nodes, PowerShell for Windows nodes. On Linux it asks for a reboot by making the file `$WDEV_REBOOT`.",
+        "The script: bash for Linux nodes, PowerShell for Windows nodes. It asks for a reboot by making the file `$WDEV_REBOOT` (Linux).",
     ),
 ];

@@ -8,7 +8,7 @@ use crate::boxes::{self, Arch, Artifact};
 use crate::channel::wrap_windows::wrap_windows;
 use crate::channel::{Mode, Os, Script, wrap};
 use crate::config::Config;
-use crate::config::model::{CniName, ProviderName};
+use crate::config::model::ProviderName;
 use crate::config::redact_url;
 use crate::engine::plan::Plan;
 use crate::engine::step::Step;
@@ -60,7 +60,7 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
                 RenderedFile::text(&probe, "#!/bin/bash\n# wdev writes each probe here.\n")
                     .executable()
             }
-            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n"),
+            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n").crlf(),
         });
         if node.os == Os::Windows && record.provider != ProviderName::Sim {
             let path = path(SSH_ACCESS);
@@ -87,7 +87,7 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
             hyperv_switch: record.choices.hyperv_switch.clone(),
             emulated: record.choices.emulated,
             cpu_model: config.vagrant.libvirt_cpu_model.clone(),
-            unsigned_drivers: UNSIGNED_DRIVERS.contains(&config.cni.name),
+            unsigned_drivers: record.choices.unsigned_drivers,
             machines,
         };
         let file = RenderedFile::text("Vagrantfile", vagrantfile(&model)?);
@@ -114,7 +114,9 @@ fn step_file(path: &str, script: &Script) -> Result<RenderedFile> {
         Os::Linux => RenderedFile::text(path, wrap::wrap_linux(script, BY_HAND)?)
             .executable()
             .secret(),
-        Os::Windows => RenderedFile::text(path, wrap_windows(script, BY_HAND)?).secret(),
+        Os::Windows => RenderedFile::text(path, wrap_windows(script, BY_HAND)?)
+            .crlf()
+            .secret(),
     })
 }
 
@@ -154,10 +156,6 @@ fn machine(
 
 /// How long a machine may take to shut down by itself: Windows needs minutes.
 const HALT_SECONDS: u64 = 300;
-
-/// The network plugins whose drivers on Windows are test-signed.
-/// <https://github.com/antrea-io/antrea/blob/main/docs/windows.md>
-const UNSIGNED_DRIVERS: &[CniName] = &[CniName::Antrea];
 
 fn extra(config: &Config, key: &str) -> String {
     config.vagrant.extra.get(key).cloned().unwrap_or_default()

@@ -95,9 +95,7 @@ fn host(target: &Target) -> Lane {
 fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
-    if address::needless(build).is_none() {
-        steps.push(address::step(build)?);
-    }
+    own_address(&mut steps, build)?;
     steps.push(clock::step(build)?);
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
@@ -123,10 +121,8 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
 fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
     steps.push(machine(target, build.node));
-    if address::needless(build).is_none() {
-        steps.push(address::step(build)?);
-    }
     if build.node.os == Os::Linux {
+        own_address(&mut steps, build)?;
         steps.push(clock::step(build)?);
     }
     steps.hooks(build, "machine")?;
@@ -134,6 +130,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
         Os::Linux => linux_prepare(&mut steps, build)?,
         Os::Windows => {
             steps.push(first_contact::step(build));
+            own_address(&mut steps, build)?;
             steps.push(features::step(build));
             steps.hooks(build, "prepare")?;
         }
@@ -160,6 +157,14 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
         .push_unless(no_cni(build), node_ready::step(build));
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
+}
+
+/// As soon as the node can be reached by SSH, which then goes to this address.
+fn own_address(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
+    if address::needless(build).is_none() {
+        steps.push(address::step(build)?);
+    }
+    Ok(())
 }
 
 fn linux_prepare(steps: &mut LaneBuilder, build: &Build) -> Result<()> {

@@ -87,6 +87,43 @@ fn a_provider_whose_tools_are_missing_says_so_before_anything_is_made() {
 }
 
 #[test]
+fn the_files_for_any_hypervisor_can_be_looked_at_on_any_host() {
+    for provider in ["virtualbox", "hyperv", "vmware_desktop", "libvirt"] {
+        let host = Host::new();
+        let variables = "control_plane: {box: a/b}\nworkers: [{box: a/c}]\n";
+        fs::write(host.env.project.join("variables.yml"), variables).unwrap();
+        host.run(&["plan", "--provider", provider]).exits(0);
+        host.run(&["render", "--provider", provider]).exits(0);
+        let rendered = host.env.project.join(".wdev/default/rendered");
+        let text = fs::read_to_string(rendered.join("Vagrantfile")).unwrap();
+        assert!(text.contains(&format!("node.vm.provider \"{provider}\"")));
+        // What the file names is there, so that Vagrant takes it.
+        assert!(rendered.join("steps/winw1/probe.ps1").is_file());
+    }
+}
+
+#[test]
+fn a_box_that_does_not_exist_is_told_before_anything_is_made() {
+    let host = Host::new();
+    host.program("vagrant", "echo Vagrant 2.4.9");
+    let with = |variables: &str| {
+        fs::write(host.env.project.join("variables.yml"), variables).unwrap();
+    };
+    with("workers: [{windows: '2019'}]\nkubernetes: {version: '1.34'}\n");
+    for command in ["up", "plan", "render"] {
+        host.run(&[command, "--provider", "virtualbox"])
+            .exits(3)
+            .says("there is no default box of Windows Server 2019")
+            .says("`box_url`");
+    }
+    with("workers: [{windows: '2019', box: a/b}]\nkubernetes: {version: '1.36'}\n");
+    host.run(&["up", "--provider", "virtualbox"])
+        .exits(3)
+        .says("Kubernetes 1.36 does not support Windows Server 2019");
+    assert!(!host.env.project.join(".wdev").exists());
+}
+
+#[test]
 fn auto_says_which_hypervisor_it_took_and_why() {
     let host = Host::new();
     // Too old, so that nothing is made.

@@ -1,5 +1,10 @@
 //! Scripted fakes: real executables that do what a script file says; see `fake_child.rs`.
 
+#![allow(
+    dead_code,
+    reason = "each test file is a crate of its own that uses a part of this"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -10,7 +10,8 @@
 mod common;
 
 mod check;
+mod doubles;
 mod host;
 mod machine;
 mod network;
-mod syntax;
+mod wdev;

@@ -10,7 +10,7 @@ $asked = Get-Content -LiteralPath $Question -Raw | ConvertFrom-Json
 # What every command with `CmdletBinding` takes.
 $common = 'ErrorAction', 'ErrorVariable', 'WarningAction', 'OutVariable', 'Verbose', 'Debug'
 # Programs that a script may call by name.
-$programs = 'icacls.exe', 'powershell'
+$programs = 'icacls.exe', 'powershell', 'whoami.exe'
 $never = 'Invoke-Expression', 'Restart-Computer', 'Stop-Computer', 'Write-Host', 'Read-Host'
 $verbs = @(Get-Verb).Verb
 
@@ -125,6 +125,16 @@ function Test-Script {
     }
     $functions = @{}
     $tables = @{}
+    # What a script beside it, that it takes in with a dot, brings along.
+    foreach ($command in $ast.FindAll({ param($n) $n -is [System.Management.Automation.Language.CommandAst] -and $n.InvocationOperator -eq 'Dot' }, $true)) {
+        foreach ($text in $command.FindAll({ param($n) $n -is [System.Management.Automation.Language.StringConstantExpressionAst] -and $n.Value -like '*.ps1' }, $true)) {
+            $beside = Join-Path -Path (Split-Path -Path $Path -Parent) -ChildPath $text.Value
+            $tree = [System.Management.Automation.Language.Parser]::ParseFile($beside, [ref]$null, [ref]$null)
+            foreach ($function in $tree.FindAll({ param($n) $n -is [System.Management.Automation.Language.FunctionDefinitionAst] }, $true)) {
+                $functions[$function.Name] = $function
+            }
+        }
+    }
     foreach ($node in $ast.FindAll({ $true }, $true)) {
         $new = switch ($node.GetType().Name) {
             'TernaryExpressionAst' { 'a ternary' }
@@ -164,13 +174,13 @@ function Test-Script {
             foreach ($part in $parts) {
                 if ($part -is [System.Management.Automation.Language.StringConstantExpressionAst] -and
                     $part.StringConstantType -eq 'BareWord' -and $part.Value -notmatch '^[A-Za-z][A-Za-z0-9_.]*$' -and
-                    $programs -notcontains $command.GetCommandName()) {
+                    $programs -notcontains $command.GetCommandName() -and $command.GetCommandName() -notlike '*.exe') {
                     & $said $part.Extent ('an argument without quotes: ' + $part.Extent.Text)
                 }
             }
         }
         $name = $command.GetCommandName()
-        if ($null -eq $name -or $programs -contains $name) {
+        if ($null -eq $name -or $programs -contains $name -or $name -like '*.exe') {
             continue
         }
         if ($never -contains $name) {

@@ -102,9 +102,9 @@ impl Emulated {
     fn variables(&self) -> String {
         let machine = |node: &str| {
             format!(
-                "{{name: {node}, box: {}, box_url: {:?}, cpus: 1, memory: 1GiB, address: {}}}",
+                "{{name: {node}, box: {}, box_url: \"{}\", cpus: 2, memory: 1GiB, address: {}}}",
                 self.box_name(),
-                self.r#box,
+                self.r#box.display(),
                 self.address(node)
             )
         };

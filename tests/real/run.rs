@@ -12,7 +12,7 @@ use wdev::event::{Body, Event, LaneInfo, StepInfo};
 use super::wait_for;
 
 /// No run of these tests takes this long; one that does hangs.
-pub const LIMIT: Duration = Duration::from_mins(10);
+pub const LIMIT: Duration = Duration::from_mins(20);
 
 /// A run of `wdev` in a process group of its own.
 pub struct Run {

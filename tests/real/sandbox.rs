@@ -96,6 +96,8 @@ pub struct Sandbox {
     subnet: String,
     nodes: Vec<&'static str>,
     runs: Cell<u32>,
+    /// What `wdev` finds in its environment beside what every run has.
+    pub env: Vec<(&'static str, String)>,
 }
 
 impl Sandbox {
@@ -118,6 +120,7 @@ impl Sandbox {
             subnet: subnet(std::process::id(), number),
             nodes,
             runs: Cell::new(0),
+            env: Vec::new(),
         };
         fs::create_dir(sandbox.folder.join("runs")).expect("folder for output");
         for hook in hooks {
@@ -187,6 +190,11 @@ impl Sandbox {
         self.folder.join(".wdev").join(&self.name)
     }
 
+    /// The folder with the configuration and everything else.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -205,7 +213,8 @@ impl Sandbox {
             .args(args)
             .current_dir(&self.folder)
             .env("WDEV_HOME", self.folder.join("home"))
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
+            .env("VAGRANT_HOME", self.folder.join("vagrant-home"))
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         Run::start(command, &self.folder.join(format!("runs/{number}")))
     }
 

@@ -95,7 +95,7 @@ fn every_step_is_a_provisioner_that_runs_only_by_name_and_a_secret_is_in_none() 
         "{uploads:?}"
     );
     assert!(
-        uploads.contains(&&json!("C:/tmp/wdev-probe.ps1")),
+        uploads.contains(&&json!("C:/Windows/Temp/wdev-probe.ps1")),
         "{uploads:?}"
     );
     let text = text(ProviderName::Virtualbox, "");

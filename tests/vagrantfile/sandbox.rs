@@ -20,7 +20,11 @@ const PREFIX: &str = "wdev-default-1a2b3c";
 
 /// Writes the rendered files of a sandbox into `folder`, and returns the Vagrantfile's text.
 pub fn render(provider: ProviderName, variables: &str, folder: &Path) -> String {
-    render_with(provider, variables, &Choices::default(), folder)
+    let choices = Choices {
+        unsigned_drivers: variables.contains("cni: antrea"),
+        ..Choices::default()
+    };
+    render_with(provider, variables, &choices, folder)
 }
 
 /// The same with what was settled for the provider.

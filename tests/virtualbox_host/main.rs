@@ -2,7 +2,6 @@
 //! Vagrant makes anything, and what is removed: what is ours, and nothing else.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[allow(dead_code, reason = "each test uses a part of it")]
 #[path = "../fakes/mod.rs"]
 mod fakes;
 

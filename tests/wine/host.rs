@@ -11,7 +11,7 @@ use crate::common;
 use crate::env::{Env, Ran, Running};
 
 /// A name that a project's folder may well have on Windows, where user names go into it.
-pub const FOLDER: &str = "Jörg Müller/クラスタ x64";
+const FOLDER: &str = "Jörg Müller/クラスタ x64";
 
 /// Nothing of a desktop, and no question about what is missing for it.
 const NO_DESKTOP: &str = "mscoree,mshtml,winemenubuilder.exe=";

@@ -33,6 +33,10 @@ const PERSIST: &str = "ControlPersist=5m";
 /// The reports of scripts arrive as one line each, and hold files such as a kubeconfig.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// What the client says when the other side takes no more commands over one connection (`MaxSessions` in
+/// `sshd_config(5)`); it then makes a connection of its own.
+const NO_MORE: &str = "mux_client_request_session: session request failed";
+
 /// Finds the OpenSSH client.
 ///
 /// # Errors
@@ -191,6 +195,9 @@ impl Ssh {
         let mut last_errors = Vec::new();
         let mut take = |stream: Stream, text: &str| {
             if stream == Stream::Stderr {
+                if text.starts_with(NO_MORE) {
+                    return;
+                }
                 last_errors.push(text.to_owned());
                 if last_errors.len() > 8 {
                     last_errors.remove(0);

@@ -16,16 +16,20 @@ use crate::error::Result;
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
-use crate::render::linux;
+use crate::render::{linux, windows};
 
 /// Why the step is not needed, where the provider sets the address by itself.
 ///
-/// VMware's plugin configures the second adapter of Linux guests only.
+/// Of Windows guests Vagrant configures no adapter: VMware's plugin cannot, and over SSH nothing can; so
+/// the Vagrantfile asks for it nowhere (`auto_config: false`).
 #[must_use]
 pub fn needless(build: &Build) -> Option<String> {
-    let windows_on_vmware =
-        build.provider == ProviderName::VmwareDesktop && build.node.os == Os::Windows;
-    let by_provider = features(build.provider).static_addresses && !windows_on_vmware;
+    let hypervisor = !matches!(
+        build.provider,
+        ProviderName::Docker | ProviderName::Sim | ProviderName::Auto
+    );
+    let windows = hypervisor && build.node.os == Os::Windows;
+    let by_provider = features(build.provider).static_addresses && !windows;
     by_provider.then(|| "the provider gives the machine its address".to_owned())
 }
 
@@ -41,7 +45,10 @@ pub fn step(build: &Build) -> Result<Address> {
         id: "address".to_owned(),
         title: "give the node its own address".to_owned(),
         purpose: "the provider's address changes with every boot of the host".to_owned(),
-        phase: "machine",
+        phase: match node.os {
+            Os::Linux => "machine",
+            Os::Windows => "prepare",
+        },
         inputs: inputs([("address", address.clone())]),
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: node.os,
@@ -62,7 +69,11 @@ pub fn step(build: &Build) -> Result<Address> {
 fn text(node: &Node, subnet: Ipv4Net, mac: &str) -> Result<Option<String>> {
     Ok(match node.os {
         Os::Linux => Some(linux::address(node.address, subnet.prefix_len(), mac)?),
-        Os::Windows => None,
+        Os::Windows => Some(windows::private_address(
+            mac,
+            node.address,
+            subnet.prefix_len(),
+        )?),
     })
 }
 

@@ -1,7 +1,7 @@
 //! libvirt beside Vagrant.
 //!
 //! The plugin guards what machines share, the network and the boxes' base volumes, by locks inside one
-//! process (action/create_networks.rb, action/handle_box_image.rb), and wdev starts a process per
+//! process (`action/create_networks.rb`, `action/handle_box_image.rb`), and wdev starts a process per
 //! machine: so machines are made in turn, and boot side by side.
 
 mod images;
@@ -27,14 +27,14 @@ use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 
 /// The network through which Vagrant reaches the machines, shared by all of its projects
-/// (vagrant-libvirt, lib/vagrant-libvirt/config.rb: `management_network_name`).
+/// (vagrant-libvirt, `lib/vagrant-libvirt/config.rb`: `management_network_name`).
 const MANAGEMENT: &str = "vagrant-libvirt";
 /// The ledger's word for a network.
 const NETWORK: &str = "libvirt-network";
 /// How the plugin says that an earlier, killed run has left a machine or its disk
-/// (lib/vagrant-libvirt/errors.rb).
+/// (`lib/vagrant-libvirt/errors.rb`).
 const LEFT: [&str; 2] = ["DomainNameExists", "DomainVolumeExists"];
-/// The same in its words (locales/en.yml), for messages that lost their class.
+/// The same in its words (`locales/en.yml`), for messages that lost their class.
 const LEFT_WORDS: [&str; 2] = [
     "of domain about to create is already taken",
     "Volume for domain is already created",
@@ -49,6 +49,7 @@ pub struct Libvirt {
 
 impl Libvirt {
     /// For one sandbox.
+    #[must_use]
     pub fn new(site: Site) -> Self {
         let virsh = Virsh::new(site.clock);
         Self { site, virsh }
@@ -147,6 +148,16 @@ impl Libvirt {
         Ok(true)
     }
 
+    /// Notes that this sandbox uses the network of all of Vagrant's projects, where wdev is about to
+    /// cause it or has.
+    async fn claim_management(&self, there: bool) -> Result<()> {
+        let mut open = self.site.ledger.open(self.site.clock).await?;
+        if there && open.find(NETWORK, MANAGEMENT).is_none() {
+            return Ok(());
+        }
+        open.claim(NETWORK, MANAGEMENT, &self.site.sandbox, BTreeMap::new())
+    }
+
     /// Notes base volumes that the machine has caused.
     async fn settle(&self, unique: &str, disks: &BTreeSet<String>, io: &Io) -> Result<()> {
         images::settle(
@@ -191,7 +202,7 @@ impl Libvirt {
 }
 
 /// Whether a volume is the first or a further disk of the box, as the plugin names them
-/// (action/create_domain.rb): `NAME.img`, `NAME_1.img`.
+/// (`action/create_domain.rb`): `NAME.img`, `NAME_1.img`.
 fn is_main_disk(volume: &str, unique: &str) -> bool {
     let rest = volume
         .strip_prefix(unique)
@@ -228,12 +239,8 @@ impl Hypervisor for Libvirt {
     async fn before_start(&self, machine: &MachineRef, io: &Io) -> Result<()> {
         let networks = self.virsh.networks(io).await?;
         self.check_network(&networks, true, io).await?;
-        if !networks.iter().any(|network| network.name == MANAGEMENT) {
-            let mut open = self.site.ledger.open(self.site.clock).await?;
-            open.claim(NETWORK, MANAGEMENT, &self.site.sandbox, BTreeMap::new())?;
-        } else {
-            self.join_management().await?;
-        }
+        let there = networks.iter().any(|network| network.name == MANAGEMENT);
+        self.claim_management(there).await?;
         let unique = &machine.unique;
         if self.virsh.domain_id(unique, io).await?.is_none() {
             let ledger = self.ledger();
@@ -306,17 +313,6 @@ impl Hypervisor for Libvirt {
         if last.is_some() {
             self.drop_network(MANAGEMENT, io).await?;
             open.forget(NETWORK, MANAGEMENT)?;
-        }
-        Ok(())
-    }
-}
-
-impl Libvirt {
-    /// Where wdev has caused the shared network, this sandbox uses it too.
-    async fn join_management(&self) -> Result<()> {
-        let mut open = self.site.ledger.open(self.site.clock).await?;
-        if open.find(NETWORK, MANAGEMENT).is_some() {
-            open.claim(NETWORK, MANAGEMENT, &self.site.sandbox, BTreeMap::new())?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The boxes' disks that Vagrant's provider keeps in the storage pool as a base of the machines' own.
 //!
 //! The provider takes any volume of the right name for whole, also one whose copying was cut short
-//! (vagrant-libvirt, action/handle_box_image.rb), and it never removes one. So wdev notes which ones its
+//! (vagrant-libvirt, `action/handle_box_image.rb`), and it never removes one. So wdev notes which ones its
 //! machines have caused, mends what is half-copied, and removes them with `wdev cache prune`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ const IMAGE: &str = "libvirt-image";
 const MAKING: &str = "libvirt-making";
 /// The fact of such a machine: the base volumes that were there before, one a line.
 const BEFORE: &str = "before";
-/// What the names of base volumes hold (vagrant-libvirt, action/handle_box_image.rb).
+/// What the names of base volumes hold (vagrant-libvirt, `action/handle_box_image.rb`).
 const MARK: &str = "_vagrant_box_image_";
 /// How long a copy that goes on may stand still.
 const STALL: Duration = Duration::from_secs(3);

@@ -1,0 +1,5 @@
+# Runs the script $args[0], a path of Windows, with the other arguments.
+[void](New-PSDrive -Name C -PSProvider FileSystem -Root /c -Scope Global)
+$rest = @($args | Select-Object -Skip 1)
+& $args[0] @rest
+exit $LASTEXITCODE
