@@ -89,6 +89,8 @@ impl Host {
         });
         let world = json!({"vms": {id: machine}, "hostonly": interfaces});
         fs::write(self.file("vbox/state.json"), world.to_string()).expect("world");
+        // Vagrant removes folders of machines without a file.
+        fs::write(self.file("vbox/machines/foreign/disk.qcow2"), "").expect("disk");
         self.foreign = names.into_iter().collect();
     }
 
