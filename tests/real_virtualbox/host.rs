@@ -142,6 +142,8 @@ impl Host {
         command
             .env("PATH", std::env::join_paths(path).expect("PATH"))
             .env("VBOX_DOUBLE_HOME", self.file("vbox"))
+            // Tells Vagrants of other tests from ours.
+            .env("VBOX_USER_HOME", self.file("vbox"))
             .env("VAGRANT_HOME", self.file("vagrant-home"))
             .env("WDEV_HOME", self.file("home"))
             .env("WDEV_TESTBED", "linux");
