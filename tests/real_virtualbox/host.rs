@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use wdev::event::Body;
@@ -16,6 +17,8 @@ use crate::real::run::{Ended, Run};
 /// The machine, and the interface, that belong to somebody else.
 pub(crate) const FOREIGN: &str = "somebody's own";
 
+/// An emulated machine takes minutes for a boot, more on a busy host.
+const LONG: Duration = Duration::from_mins(20);
 /// Where a hook notes what it does.
 const RECORD: &str = "/var/tmp/wdev-reboots";
 
@@ -86,6 +89,8 @@ impl Host {
         });
         let world = json!({"vms": {id: machine}, "hostonly": interfaces});
         fs::write(self.file("vbox/state.json"), world.to_string()).expect("world");
+        // Vagrant removes folders of machines without a file.
+        fs::write(self.file("vbox/machines/foreign/disk.qcow2"), "").expect("disk");
         self.foreign = names.into_iter().collect();
     }
 
@@ -137,6 +142,8 @@ impl Host {
         command
             .env("PATH", std::env::join_paths(path).expect("PATH"))
             .env("VBOX_DOUBLE_HOME", self.file("vbox"))
+            // Tells Vagrants of other tests from ours.
+            .env("VBOX_USER_HOME", self.file("vbox"))
             .env("VAGRANT_HOME", self.file("vagrant-home"))
             .env("WDEV_HOME", self.file("home"))
             .env("WDEV_TESTBED", "linux");
@@ -272,7 +279,7 @@ impl Sandbox<'_> {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        self.start(args).end()
+        self.start(args).end_within(LONG)
     }
 
     pub(crate) fn start_up(&self) -> Run {
@@ -281,7 +288,7 @@ impl Sandbox<'_> {
 
     /// Runs an `up` that ends at the first step that this version of wdev has no script for.
     pub(crate) fn up_to_the_unbuilt(&self) -> Ended {
-        let ended = self.start_up().end().with_code(6);
+        let ended = self.run(&["up", "--output", "json"]).with_code(6);
         let events = ended.events();
         let failure = events.failure().expect("the last event names the failure");
         assert!(failure.message.contains("not built yet"), "{failure:?}");

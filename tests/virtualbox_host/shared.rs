@@ -2,7 +2,7 @@
 
 use wdev::provider::vagrant::hypervisor::Hypervisor;
 
-use crate::world::{World, cp, named_now};
+use crate::world::{World, cp, named_now, nothing};
 
 const OURS: &str = "192.168.57.1";
 
@@ -177,4 +177,20 @@ async fn a_windows_machine_is_told_the_address_of_its_second_adapter() {
     assert_eq!(mac.unwrap().as_deref(), Some("08:00:27:00:00:ff"));
     let linux = sandbox.after_start(&cp(), "w", &world.io()).await;
     assert_eq!(linux.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_sandbox_whose_machine_never_started_uses_the_master_too() {
+    let mut world = World::new();
+    let (a, b) = (world.sandbox("a"), world.sandbox("b"));
+    a.before_start(&cp(), &world.io()).await.unwrap();
+    world.machine(&named_now("debian", 7), "master", "");
+    world.master("master");
+    let failed = a.reclaim(&cp(), Some("m1"), &nothing(), &world.io()).await;
+    assert!(!failed.unwrap());
+    b.before_start(&cp(), &world.io()).await.unwrap();
+    a.after_last(&world.io()).await.unwrap();
+    assert_eq!(world.changes(), [""; 0]);
+    b.after_last(&world.io()).await.unwrap();
+    assert_eq!(world.changes(), ["unregistervm master --delete"]);
 }

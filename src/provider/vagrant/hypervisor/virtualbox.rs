@@ -142,8 +142,10 @@ impl Hypervisor for VirtualBox {
     async fn before_start(&self, machine: &MachineRef, io: &Io) -> Result<()> {
         let manage = self.manage(io).await?;
         let known = self.known(machine);
+        let making = self.making(machine).await?;
+        self.claim_masters(&manage, making.as_ref(), io).await?;
         if known.is_none() {
-            if let Some(making) = self.making(machine).await? {
+            if let Some(making) = making {
                 // What it leaves is looked for again when the machine is up, and when it goes.
                 self.sweep(&manage, &making, None, io).await?;
                 self.remove_of_name(&manage, machine, None, io).await?;
@@ -180,10 +182,11 @@ impl Hypervisor for VirtualBox {
         io: &Io,
     ) -> Result<bool> {
         let manage = self.manage(io).await?;
-        if known.is_none()
-            && let Some(making) = self.making(machine).await?
-        {
-            self.sweep(&manage, &making, None, io).await?;
+        if let Some(making) = self.making(machine).await? {
+            self.claim_masters(&manage, Some(&making), io).await?;
+            if known.is_none() {
+                self.sweep(&manage, &making, None, io).await?;
+            }
         }
         self.remove_of_name(&manage, machine, known, io).await
     }

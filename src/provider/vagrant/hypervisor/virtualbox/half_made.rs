@@ -292,6 +292,11 @@ fn makes_machines(process: &Process) -> bool {
             variables.insert(name.to_owned(), value.to_owned());
         }
     }
+    // Another one of these is another VirtualBox, with machines of its own.
+    let home = std::env::var("VBOX_USER_HOME").ok();
+    if variables.get("VBOX_USER_HOME") != home.as_ref() {
+        return false;
+    }
     let data = variables.get("VAGRANT_DOTFILE_PATH").map(Path::new);
     let written_down = |word: &String| {
         let machine = data.map(|data| data.join("machines").join(word).join(super::PROVIDER));
