@@ -5,6 +5,9 @@
 
 function Get-WdevPrivateAdapter {
     $wanted = $WdevData.mac -replace '[^0-9A-Fa-f]', ''
+    if ($wanted.Length -ne 12) {
+        return
+    }
     # A virtual switch of the node, as network plugins make one, takes over the hardware address.
     $found = @(Get-NetAdapter | Where-Object -FilterScript {
         ($_.MacAddress -replace '[^0-9A-Fa-f]', '') -eq $wanted -and $_.Status -eq 'Up'

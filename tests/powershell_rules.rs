@@ -132,8 +132,8 @@ fn files_of_powershell_keep_the_rules() {
     assert!(bodies.len() >= 4, "where are the scripts?");
     assert_eq!(broken(&pwsh, &bodies, Vec::new(), true), "");
     let host = read(&root.join("host"));
-    let lists = lists(&["windows-5.1"]);
-    assert_eq!(broken(&pwsh, &host, lists, false), "");
+    // These share functions by a file of their own, so what they call is not looked up here.
+    assert_eq!(broken(&pwsh, &host, Vec::new(), false), "");
 }
 
 #[test]

@@ -104,13 +104,13 @@ fn a_machine_lives_on_virtualbox_and_leaves_nothing_behind() {
     if !wanted() {
         return;
     }
-    let Some(host) = Host::new("life") else {
+    let Some(host) = Host::new("life", 0) else {
         return;
     };
     life(&host, &[]);
     if count(0, 1) == 1 {
         drop(host);
-        let Some(host) = Host::new("two") else {
+        let Some(host) = Host::new("two", 0) else {
             return;
         };
         life(&host, &["w1"]);
@@ -155,7 +155,7 @@ fn kills_before_the_first_boot_leave_nothing_and_two_sandboxes_share_what_vagran
     if !wanted() {
         return;
     }
-    let Some(host) = Host::new("half") else {
+    let Some(host) = Host::new("half", 1) else {
         return;
     };
     let one = host.sandbox("one", 10, &[]);

@@ -13,7 +13,7 @@ pub(crate) const SUBNET: &str = "192.168.56.0/24";
 const DEFAULT_SWITCH: &str = "C08CB7B8-9B3C-408E-8E30-5E16A3AEB444";
 
 pub(crate) struct Host {
-    pwsh: PathBuf,
+    pub(crate) pwsh: PathBuf,
     dir: TempDir,
     pub(crate) world: RefCell<Value>,
 }

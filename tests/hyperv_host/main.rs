@@ -14,3 +14,4 @@ mod doubles;
 mod host;
 mod machine;
 mod network;
+mod wdev;

@@ -174,13 +174,13 @@ function Test-Script {
             foreach ($part in $parts) {
                 if ($part -is [System.Management.Automation.Language.StringConstantExpressionAst] -and
                     $part.StringConstantType -eq 'BareWord' -and $part.Value -notmatch '^[A-Za-z][A-Za-z0-9_.]*$' -and
-                    $programs -notcontains $command.GetCommandName()) {
+                    $programs -notcontains $command.GetCommandName() -and $command.GetCommandName() -notlike '*.exe') {
                     & $said $part.Extent ('an argument without quotes: ' + $part.Extent.Text)
                 }
             }
         }
         $name = $command.GetCommandName()
-        if ($null -eq $name -or $programs -contains $name) {
+        if ($null -eq $name -or $programs -contains $name -or $name -like '*.exe') {
             continue
         }
         if ($never -contains $name) {

@@ -77,11 +77,15 @@ impl Host {
             )
         };
         let workers: Vec<_> = self.nodes[1..].iter().map(machine).collect();
-        // Emulated machines are small: several are to fit on the host of a test.
+        // Small, so that several fit on the host of a test; and without an exchange of keys, which takes a
+        // minute under emulation.
+        let keys = |node: &&str| format!("    {node}: |\n      node.ssh.insert_key = false\n");
+        let keys: Vec<_> = self.nodes.iter().map(keys).collect();
+        let keys = keys.concat();
         format!(
             "version: 1\nsandbox: t-hyperv\nprovider: hyperv\nnetwork: {{nodes: {}.0/24}}\n\
              control_plane: {}\nworkers: [{}]\nhooks: [{{node: cp, phase: prepare, script: wait.sh}}]\n\
-             vagrant:\n  extra:\n    hyperv: |\n      p.memory = 1024\n      p.cpus = 1\n",
+             vagrant:\n  extra:\n{keys}    hyperv: |\n      p.memory = 1024\n      p.cpus = 1\n",
             self.subnet,
             machine(&"cp"),
             workers.join(", ")

@@ -4,11 +4,11 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use wdev::event::Body;
 
 use crate::common;
 use crate::real::run::{Ended, Run};
@@ -30,8 +30,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A host of which nobody has asked anything. Nothing where something is missing.
-    pub(crate) fn new(name: &str) -> Option<Self> {
+    /// A host of which nobody has asked anything. Tests that run at the same time each give another
+    /// `number`. Nothing where something is missing.
+    pub(crate) fn new(name: &str, number: usize) -> Option<Self> {
         let tools = common::shared("testbed/virtualbox")?;
         let Some(r#box) = std::env::var_os("WDEV_TEST_BOX_VIRTUALBOX") else {
             common::skip("a box in WDEV_TEST_BOX_VIRTUALBOX; `tests/real/prepare` makes it");
@@ -47,36 +48,36 @@ impl Host {
             folder,
             tools,
             r#box: r#box.into(),
-            subnet: free_subnet(),
+            subnet: free_subnet(number),
             foreign: Vec::new(),
             runs: Cell::new(0),
         };
         for folder in ["runs", "vbox/machines/foreign"] {
             fs::create_dir_all(host.file(folder)).expect("folder");
         }
-        host.populate();
+        host.populate(number);
         Some(host)
     }
 
     /// Writes a world with a machine and interfaces that are not ours. The stand-in's interfaces are
-    /// bridges of this machine: those that others have count as foreign, so that it takes other names.
-    fn populate(&mut self) {
+    /// bridges of this machine, and it takes the first free name: what counts as foreign leaves each test
+    /// a few names of its own.
+    fn populate(&mut self, number: usize) {
         let links = fs::read_dir("/sys/class/net").expect("network interfaces");
         let names = links.flatten().map(|link| link.file_name());
         let mut names: BTreeSet<String> = names
             .filter_map(|name| name.into_string().ok())
             .filter(|name| name.starts_with("vboxnet"))
             .collect();
-        names.insert("vboxnet0".to_owned());
-        let interface = |name: &String| {
-            let ip = if name == "vboxnet0" {
-                "192.168.100.1"
-            } else {
-                ""
-            };
-            (name.clone(), json!({"ip": ip, "netmask": "255.255.255.0"}))
+        let first = usize::try_from(std::process::id() % 12).unwrap_or(0) * 8 + number * 4;
+        names.extend((0..=first).map(|number| format!("vboxnet{number}")));
+        let interface = |(name, number): (&String, u8)| {
+            let ip = format!("192.168.{number}.1");
+            let about = json!({"ip": ip, "netmask": "255.255.255.0"});
+            (name.clone(), about)
         };
-        let interfaces: serde_json::Map<String, Value> = names.iter().map(interface).collect();
+        let interfaces: serde_json::Map<String, Value> =
+            names.iter().zip(100..).map(interface).collect();
         let id = "00000000-0000-4000-8000-000000000001";
         let machine = json!({
             "uuid": id, "name": FOREIGN, "folder": "foreign", "memory": 512, "cpus": 1,
@@ -228,29 +229,29 @@ impl Drop for Host {
                 let _ = self.with_world(command).status();
             }
         }
+        let list = self.manage(&["list", "hostonlyifs"]);
+        let names = list.lines().filter_map(|line| line.strip_prefix("Name:"));
+        for name in names.map(str::trim) {
+            if !self.foreign.iter().any(|foreign| foreign == name) {
+                self.manage(&["hostonlyif", "remove", name]);
+            }
+        }
         if std::thread::panicking() {
             eprintln!("kept for a look: {}", self.folder.display());
-            return;
+        } else {
+            let _ = fs::remove_dir_all(&self.folder);
         }
-        let interfaces = self.interfaces();
-        for name in &interfaces {
-            self.manage(&["hostonlyif", "remove", name]);
-        }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 /// A subnet that VirtualBox allows without being told, and that nobody has on this machine.
-fn free_subnet() -> String {
+fn free_subnet(number: usize) -> String {
     let addresses = common::run(Command::new("ip").args(["-o", "-4", "address"]), b"");
     let addresses = String::from_utf8(addresses).expect("text");
-    let mut subnets = (56..=63).map(|third| Ipv4Addr::new(192, 168, third, 0));
-    let free = subnets.find(|subnet| {
-        let [a, b, c, _] = subnet.octets();
-        !addresses.contains(&format!(" {a}.{b}.{c}."))
-    });
-    let [a, b, c, _] = free.expect("a free subnet").octets();
-    format!("{a}.{b}.{c}")
+    let subnets = (56..=63).map(|third| format!("192.168.{third}"));
+    let free = |subnet: &String| !addresses.contains(&format!(" {subnet}."));
+    let found = subnets.filter(free).nth(number);
+    found.expect("a free subnet")
 }
 
 /// A sandbox on a host.
@@ -284,6 +285,11 @@ impl Sandbox<'_> {
         let events = ended.events();
         let failure = events.failure().expect("the last event names the failure");
         assert!(failure.message.contains("not built yet"), "{failure:?}");
+        for event in &events.0 {
+            if let Body::StepFailed { lane, failure, .. } = &event.body {
+                assert!(lane.is_host(), "{failure:?}");
+            }
+        }
         ended
     }
 

@@ -62,16 +62,16 @@ async fn a_locked_machine_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_machine_that_stays_locked_is_given_up_with_advice() {
-    let world = World::with_machine(&blocks(&[LOCKED; 20]));
-    let failure = world
-        .provider()
-        .inspect(&cp(), &world.io())
-        .await
-        .unwrap_err();
+async fn a_machine_that_stays_locked_changes_and_is_given_up_with_advice() {
+    let world = World::with_machine(&blocks(&[LOCKED; 40]));
+    let machine = world.provider().inspect(&cp(), &world.io()).await.unwrap();
+    assert_eq!(machine.power, Power::Changing);
+    assert!(machine.id.is_some());
+    let failure = world.provider().up(&cp(), &world.io()).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Provider);
     says(&failure, "another Vagrant process is at work");
-    assert!(world.calls().len() < 20, "{:?}", world.calls());
+    assert!(world.calls().len() < 40, "{:?}", world.calls());
+    assert!(world.calls().iter().all(|call| call.contains("status")));
 }
 
 #[tokio::test]

@@ -72,10 +72,18 @@ async fn an_interface_that_vagrant_was_killed_over_is_found() {
     let sandbox = world.sandbox("a");
     sandbox.before_start(&cp(), &world.io()).await.unwrap();
     world.interface("vboxnet1", "");
+    sandbox.before_start(&cp(), &world.io()).await.unwrap();
+    let removed = [
+        "dhcpserver remove --ifname vboxnet1",
+        "hostonlyif remove vboxnet1",
+    ];
+    assert_eq!(world.changes(), removed, "Vagrant cannot work beside it");
+
+    world.interface("vboxnet2", "");
     sandbox.after_last(&world.io()).await.unwrap();
     assert_eq!(
         world.changes().last().unwrap(),
-        "hostonlyif remove vboxnet1"
+        "hostonlyif remove vboxnet2"
     );
 }
 

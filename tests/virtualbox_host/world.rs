@@ -177,6 +177,7 @@ impl World {
             etc_vbox: self.path("etc-vbox"),
             modules: self.path("modules"),
             kernel: self.path("osrelease"),
+            processes: false,
         }
     }
 

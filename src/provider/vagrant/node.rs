@@ -27,6 +27,13 @@ pub(super) const MARGIN: Duration = Duration::from_mins(2);
 /// How long one attempt to connect may take while a machine boots.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
+/// What a look at a machine gave.
+enum Looked {
+    Found(Machine),
+    /// Another Vagrant has locked it all the time.
+    Locked(Box<Failure>),
+}
+
 /// One machine.
 #[derive(Debug)]
 pub struct Node {
@@ -114,7 +121,11 @@ impl Node {
                 if let Some(machine) = self.known_to_run(io).await {
                     return Ok(machine);
                 }
-                let machine = self.inspect_held(&held, io).await?;
+                // For Hyper-V the question itself is an action that another one locks out.
+                let machine = match self.look(&held, io).await? {
+                    Looked::Locked(_) => return self.changing(),
+                    Looked::Found(machine) => machine,
+                };
                 self.remember_running(&machine, io).await;
                 Ok(machine)
             }
@@ -123,11 +134,19 @@ impl Node {
         }
     }
 
+    /// As `inspect`, under the lock; a machine that another Vagrant has locked is an error.
     pub(super) async fn inspect_held(&self, held: &Held, io: &Io) -> Result<Machine> {
+        match self.look(held, io).await? {
+            Looked::Found(machine) => Ok(machine),
+            Looked::Locked(failure) => Err(failure),
+        }
+    }
+
+    async fn look(&self, held: &Held, io: &Io) -> Result<Looked> {
         // Read first: asking wipes it when the machine is gone. Without it every provider says
         // `not_created` without looking.
         let Some(id) = self.id()? else {
-            return Ok(absent());
+            return Ok(Looked::Found(absent()));
         };
         let mut word = None;
         let mut take = |entry: &Entry| {
@@ -143,16 +162,17 @@ impl Node {
         match word {
             Some(word) => {
                 let power = power(&word);
-                Ok(Machine {
+                Ok(Looked::Found(Machine {
                     power,
                     id: (power != Power::Absent).then_some(id),
                     detail: word,
                     address: None,
                     private_mac: None,
-                })
+                }))
             }
-            // For Hyper-V the question itself is an action that another one locks out.
-            None if classify(&ended.said).is_some_and(|it| it.retry) => self.changing(),
+            None if classify(&ended.said).is_some_and(|it| it.retry) => {
+                Ok(Looked::Locked(Box::new(ended.failure())))
+            }
             None => Err(Box::new(ended.failure())),
         }
     }

@@ -151,7 +151,7 @@ impl VirtualBox {
             if info.state() != "poweroff" || self.is_linked_to(manage, vm, io).await? {
                 continue;
             }
-            if Stamp::of(&vm.name).is_some_and(|stamp| vagrant_at_work(stamp.millis)) {
+            if Stamp::of(&vm.name).is_some_and(|stamp| self.may_be_at_work(stamp.millis)) {
                 swept.left = true;
                 continue;
             }
@@ -187,7 +187,7 @@ impl VirtualBox {
             if !self.is_half_made(manage, &name, names, io).await? {
                 continue;
             }
-            if vagrant_at_work(stamp.millis) {
+            if self.may_be_at_work(stamp.millis) {
                 swept.left = true;
             } else if self.remove_folder(manage, &path, io).await? {
                 swept.removed = true;
@@ -249,6 +249,10 @@ impl VirtualBox {
         Ok(names.iter().any(|name| name == of))
     }
 
+    fn may_be_at_work(&self, millis: i64) -> bool {
+        self.places.processes && vagrant_at_work(millis)
+    }
+
     /// Whether a Vagrant knows the machine: as its own, or as a box's master.
     fn is_known(&self, id: &str) -> bool {
         let Some(home) = &self.home else {
@@ -282,16 +286,24 @@ fn makes_machines(process: &Process) -> bool {
         name.is_some_and(|name| name == "vagrant")
     };
     let makes = words.iter().any(is_vagrant) && words.iter().any(|word| word == "up");
+    let mut variables = BTreeMap::new();
+    for variable in process.environ().iter().map(text) {
+        if let Some((name, value)) = variable.split_once('=') {
+            variables.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    let data = variables.get("VAGRANT_DOTFILE_PATH").map(Path::new);
+    let written_down = |word: &String| {
+        let machine = data.map(|data| data.join("machines").join(word).join(super::PROVIDER));
+        machine.is_some_and(|machine| machine.join("id").is_file())
+    };
+    if words.iter().any(written_down) {
+        // It has what it makes, and only boots it.
+        return false;
+    }
     let mut pairs = words.iter().zip(words.iter().skip(1));
     let named = pairs.find_map(|(word, next)| (word == "--provider").then(|| next.clone()));
-    let default = || {
-        let mut variables = process.environ().iter().map(text);
-        variables.find_map(|variable| {
-            let value = variable.strip_prefix("VAGRANT_DEFAULT_PROVIDER=")?;
-            Some(value.to_owned())
-        })
-    };
-    let provider = named.or_else(default);
+    let provider = named.or_else(|| variables.get("VAGRANT_DEFAULT_PROVIDER").cloned());
     makes && provider.is_none_or(|provider| provider == super::PROVIDER)
 }
 

@@ -76,6 +76,8 @@ pub struct Places {
     pub modules: PathBuf,
     /// The file in which Linux tells its version.
     pub kernel: PathBuf,
+    /// Whether Vagrants that run on this host may be at work on what is here.
+    pub processes: bool,
 }
 
 impl Places {
@@ -87,6 +89,7 @@ impl Places {
             etc_vbox: PathBuf::from("/etc/vbox"),
             modules: PathBuf::from("/sys/module"),
             kernel: PathBuf::from("/proc/sys/kernel/osrelease"),
+            processes: true,
         }
     }
 }
@@ -234,6 +237,7 @@ mod tests {
             etc_vbox: dir.path().to_owned(),
             modules: dir.path().to_owned(),
             kernel: dir.path().join("osrelease"),
+            processes: false,
         };
         kvm(&places, version).is_some()
     }

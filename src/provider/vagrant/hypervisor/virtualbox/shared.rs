@@ -47,12 +47,47 @@ impl VirtualBox {
                 return Ok(());
             }
             (Some(_), Some(_)) => BTreeMap::new(),
-            (None, _) => {
+            (None, entry) => {
+                if let Some(entry) = entry {
+                    self.remove_unfinished(manage, entry, &interfaces, io)
+                        .await?;
+                }
                 let names: Vec<_> = interfaces.into_iter().map(|found| found.name).collect();
                 BTreeMap::from([(OTHERS.to_owned(), names.join("\n"))])
             }
         };
         ledger.claim(INTERFACE, &subnet, &self.site.sandbox, facts)
+    }
+
+    /// Removes interfaces that Vagrant made for us and was killed before it gave them an address: it
+    /// fails as long as there is one (`lib/vagrant/util/network_ip.rb` cannot read what is no address).
+    async fn remove_unfinished(
+        &self,
+        manage: &Manage,
+        entry: &Entry,
+        interfaces: &[Interface],
+        io: &Io,
+    ) -> Result<()> {
+        for interface in interfaces {
+            let name = &interface.name;
+            let ours = interface.subnet.is_none() && others(entry).all(|other| other != name);
+            if ours && self.user_of(manage, name, io).await?.is_none() {
+                io.note(format!("removing the host-only interface `{name}`"));
+                manage.remove_interface(name, io).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a machine that is set to a host-only interface.
+    async fn user_of(&self, manage: &Manage, interface: &str, io: &Io) -> Result<Option<String>> {
+        for vm in manage.vms(io).await? {
+            let info = manage.info(&vm.id, io).await?;
+            if info.is_some_and(|info| info.uses(interface)) {
+                return Ok(Some(vm.name));
+            }
+        }
+        Ok(None)
     }
 
     pub(super) fn is_of_subnet(&self, interface: &Interface) -> bool {
@@ -180,15 +215,12 @@ impl VirtualBox {
         };
         let interfaces = manage.interfaces(io).await?;
         for interface in interfaces.iter().filter(ours) {
-            for vm in manage.vms(io).await? {
-                let info = manage.info(&vm.id, io).await?;
-                if info.is_some_and(|info| info.uses(&interface.name)) {
-                    io.note(format!(
-                        "the host-only interface `{}` stays: the machine `{}` is set to it",
-                        interface.name, vm.name
-                    ));
-                    return Ok(false);
-                }
+            if let Some(user) = self.user_of(manage, &interface.name, io).await? {
+                io.note(format!(
+                    "the host-only interface `{}` stays: the machine `{user}` is set to it",
+                    interface.name
+                ));
+                return Ok(false);
             }
             io.note(format!(
                 "removing the host-only interface `{}`",
