@@ -217,7 +217,7 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
     assert_eq!(lines_of(sandbox, "cp", "greet"), ["ran"]);
     // The boot of the snapshot was seen before: the reboot that is asked for again ends in a third one.
     let (begun, proven) = reboots_in(&events, "cp");
-    assert_eq!(begun, [early.clone()]);
+    assert_eq!(begun, std::slice::from_ref(&early));
     assert_eq!(proven.len(), 1);
     assert_ne!(proven[0], early);
     assert_eq!(proven[0], sandbox.boot("cp"));
