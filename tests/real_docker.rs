@@ -224,16 +224,13 @@ fn assert_rebooted(sandbox: &Sandbox, events: &Events, node: &str) {
 /// The log of a step in some run holds `line`.
 fn assert_log_has(sandbox: &Sandbox, node: &str, step: &str, line: &str) {
     let runs = fs::read_dir(sandbox.state().join("logs")).expect("a folder for logs");
-    let logs = runs.map(|run| {
+    let mut logs = runs.map(|run| {
         run.expect("entry")
             .path()
             .join(format!("{node}-{step}.log"))
     });
     let holds = |log: PathBuf| fs::read_to_string(log).is_ok_and(|text| text.contains(line));
-    assert!(
-        logs.map(holds).any(|holds| holds),
-        "no log of {node}/{step} has `{line}`"
-    );
+    assert!(logs.any(holds), "no log of {node}/{step} has `{line}`");
 }
 
 /// `status` sees every node in this state.
@@ -433,12 +430,7 @@ fn an_up_waits_for_a_vagrant_that_somebody_else_runs() {
     }
     let hooks = [Hook::holding("cp", "hold")];
     let sandbox = Sandbox::new("foreign", 7, &["w1"], &hooks);
-    // Rendered, and no machine yet.
-    let mut up = sandbox.start_up();
-    wait_for_a_machine(&mut up, &sandbox);
-    up.kill_tree();
-    let _ = sandbox.run(&["halt"]);
-
+    let _ = sandbox.run(&["render"]).with_code(0);
     let mut by_hand = sandbox.vagrant(&["up", "cp", "--provision", "--provision-with", FIRST_HOOK]);
     by_hand.wait_for("the hook at work", |_| {
         sandbox.on_node("cp", &format!("test -d {RECORDS}/running"))
