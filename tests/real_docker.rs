@@ -430,7 +430,12 @@ fn an_up_waits_for_a_vagrant_that_somebody_else_runs() {
     }
     let hooks = [Hook::holding("cp", "hold")];
     let sandbox = Sandbox::new("foreign", 7, &["w1"], &hooks);
-    let _ = sandbox.run(&["render"]).with_code(0);
+    // Rendered, and with a network of ours: any other `vagrant destroy` may take away one of Vagrant's.
+    let mut up = sandbox.start_up();
+    wait_for_a_machine(&mut up, &sandbox);
+    up.kill_tree();
+    let _ = sandbox.run(&["halt"]);
+
     let mut by_hand = sandbox.vagrant(&["up", "cp", "--provision", "--provision-with", FIRST_HOOK]);
     by_hand.wait_for("the hook at work", |_| {
         sandbox.on_node("cp", &format!("test -d {RECORDS}/running"))
