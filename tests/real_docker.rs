@@ -12,15 +12,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use real::run::{Events, Run};
+use real::run::{Ended, Events, Run};
 use real::sandbox::{Hook, RECORDS, Sandbox};
 use real::{count, docker, wanted};
+use wdev::event::Body;
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
 const BUILT: [&str; 6] = ["machine", "clock", "facts", "hosts", "kernel", "swap"];
 const FIRST_HOOK: &str = "hook-prepare-1";
 const SECOND_HOOK: &str = "hook-prepare-2";
+const THIRD_HOOK: &str = "hook-prepare-3";
 
 /// How long wdev may take to end after a first Ctrl-C: it gives Vagrant 15 s.
 const GRACE: Duration = Duration::from_secs(30);
@@ -72,14 +74,12 @@ fn cut_connections(sandbox: &Sandbox, node: &str) {
     sandbox.on_node(node, kill).expect("the node answers");
 }
 
-/// Whether an SSH client in the background keeps a connection to the node.
-fn is_connected(sandbox: &Sandbox, node: &str) -> bool {
-    let state = sandbox.state();
-    let way = state
-        .join("rendered")
-        .join(".driver")
-        .join(format!("{node}.ssh"));
-    wdev::channel::ssh::is_shared(&way)
+/// Whether SSH clients in the background keep connections to the nodes.
+fn is_connected(sandbox: &Sandbox) -> bool {
+    let processes = sandbox.processes();
+    processes
+        .iter()
+        .any(|line| line.starts_with("ssh: ") && line.contains("[mux]"))
 }
 
 fn wait_for_hook_at_work(up: &mut Run, sandbox: &Sandbox, node: &str) {
@@ -99,7 +99,11 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
     if !wanted() {
         return;
     }
-    let hooks = [Hook::counting("all", "greet")];
+    let hooks = [
+        Hook::counting("all", "greet"),
+        Hook::rebooting("w2", "reboots"),
+        Hook::counting("w2", "after"),
+    ];
     let sandbox = Sandbox::new("three", 1, &["w1", "w2"], &hooks);
 
     // Up: side by side, in order, with output in events and logs.
@@ -116,7 +120,11 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
     );
     let mut finished = Vec::new();
     for node in sandbox.nodes() {
-        assert_did(&events, node, &[FIRST_HOOK]);
+        let hooks: &[&str] = match *node {
+            "w2" => &[FIRST_HOOK, SECOND_HOOK, THIRD_HOOK],
+            _ => &[FIRST_HOOK],
+        };
+        assert_did(&events, node, hooks);
         assert!(
             events
                 .output(node, "greet")
@@ -128,6 +136,8 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
         assert_log_has(&sandbox, node, "hosts", "wrote the nodes' names");
         finished.push(events.finished(node));
     }
+
+    assert_rebooted(&sandbox, &events, "w2");
 
     // The machines see each other's names and carry the settings.
     assert!(
@@ -180,6 +190,8 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
         assert_not_repeated(&events, node, finished, &LOST_BY_A_HALT);
         assert_eq!(sandbox.record(node, "greet"), ["ran"], "{node}");
     }
+    assert_eq!(events.reboots("w2"), (vec![], vec![]));
+    assert_eq!(sandbox.record("w2", "reboots"), ["ran"]);
 
     // Destroy, twice.
     let listed = sandbox.run(&["list", "--output", "json"]).with_code(0);
@@ -191,19 +203,34 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
     assert!(!listed.stdout.contains(sandbox.name()), "{}", listed.stdout);
 }
 
+/// The second hook asked for a reboot: the same machine was started once more, and only then did the
+/// third hook begin.
+fn assert_rebooted(sandbox: &Sandbox, events: &Events, node: &str) {
+    let (begun, proven) = events.reboots(node);
+    assert_eq!((begun.len(), proven.len()), (1, 1), "{begun:?} {proven:?}");
+    assert_ne!(begun, proven);
+    let machine = sandbox.machine(node).expect("the machine is there");
+    let started = docker(&["inspect", "--format", "{{.State.StartedAt}}", &machine]);
+    assert_eq!(started.as_deref(), Ok(proven[0]));
+    assert_eq!(sandbox.record(node, "reboots"), ["ran"]);
+    assert_eq!(events.replaced(), [""; 0]);
+    let proof = events.position(|body| matches!(body, Body::RebootProven { .. }));
+    let after = events.position(
+        |body| matches!(body, Body::StepStarted { step, .. } if step.as_str() == THIRD_HOOK),
+    );
+    assert!(proof.is_some() && proof < after, "{proof:?} {after:?}");
+}
+
 /// The log of a step in some run holds `line`.
 fn assert_log_has(sandbox: &Sandbox, node: &str, step: &str, line: &str) {
     let runs = fs::read_dir(sandbox.state().join("logs")).expect("a folder for logs");
-    let logs = runs.map(|run| {
+    let mut logs = runs.map(|run| {
         run.expect("entry")
             .path()
             .join(format!("{node}-{step}.log"))
     });
     let holds = |log: PathBuf| fs::read_to_string(log).is_ok_and(|text| text.contains(line));
-    assert!(
-        logs.map(holds).any(|holds| holds),
-        "no log of {node}/{step} has `{line}`"
-    );
+    assert!(logs.any(holds), "no log of {node}/{step} has `{line}`");
 }
 
 /// `status` sees every node in this state.
@@ -262,9 +289,9 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
     let ended = up.end().with_code(6);
     assert_adopted(&sandbox, &ended.events());
 
-    assert!(is_connected(&sandbox, "cp"));
+    assert!(is_connected(&sandbox));
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
-    assert!(!is_connected(&sandbox, "cp"), "a connection is left");
+    assert!(!is_connected(&sandbox), "a connection is left");
     sandbox.assert_gone();
 }
 
@@ -326,15 +353,105 @@ fn an_interrupted_run_resumes_and_holds_the_sandbox_until_it_ends() {
     sandbox.assert_gone();
 }
 
+/// Two checkouts of one project: the names of sandbox and nodes are the same, the subnets are not.
 #[test]
-fn destroy_works_after_a_kill_in_the_middle_of_creation() {
+fn two_sandboxes_side_by_side_leave_each_other_alone() {
     if !wanted() {
         return;
     }
-    let sandbox = Sandbox::new("half", 4, &["w1"], &[]);
+    let a = Sandbox::new("half", 4, &["w1"], &[]);
+    let b = Sandbox::new("half", 6, &["w1"], &[]).beside(&a);
+
+    // One is killed in the middle of creation and destroyed while the other is being made.
+    let up_b = b.start_up();
+    let mut up_a = a.start_up();
+    wait_for_a_machine(&mut up_a, &a);
+    up_a.kill_tree();
+    let _ = a.run(&["destroy", "--yes"]).with_code(0);
+    a.assert_gone();
+
+    // Both at once.
+    let _ = a.up_to_the_unbuilt();
+    let _ = up_b.end().with_code(6);
+    let mut names = BTreeSet::new();
+    let mut ports = BTreeSet::new();
+    for sandbox in [&a, &b] {
+        assert_states(sandbox, "running");
+        let there = sandbox
+            .on_node("cp", "getent hosts w1")
+            .expect("cp knows w1");
+        assert!(there.contains(&sandbox.address("w1")), "{there}");
+        for machine in sandbox.machines() {
+            let format = "{{.Name}} {{json .NetworkSettings.Ports}}";
+            let about = docker(&["inspect", "--format", format, &machine]).expect("docker tells");
+            let (name, published) = about.split_once(' ').expect("name and ports");
+            names.insert(name.to_owned());
+            ports.extend(host_ports(published));
+        }
+    }
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert_eq!(ports.len(), 4, "{ports:?}");
+    let listed = a.run(&["list", "--output", "json"]).with_code(0);
+    for sandbox in [&a, &b] {
+        let folder = sandbox.state().display().to_string();
+        assert!(listed.stdout.contains(&folder), "{}", listed.stdout);
+    }
+
+    // One goes, the other stays as it was.
+    let kept: BTreeSet<_> = b.machines().into_iter().collect();
+    let _ = a.run(&["destroy", "--yes"]).with_code(0);
+    a.assert_gone();
+    assert_eq!(b.machines().into_iter().collect::<BTreeSet<_>>(), kept);
+    let _ = b
+        .run(&["exec", "cp", "--", "getent", "hosts", "w1"])
+        .with_code(0);
+    let _ = b.run(&["destroy", "--yes"]).with_code(0);
+    b.assert_gone();
+}
+
+/// The ports of this host in docker's account of a machine's ports.
+fn host_ports(published: &str) -> Vec<String> {
+    let ports: serde_json::Value = serde_json::from_str(published).expect("JSON");
+    let bindings = ports
+        .as_object()
+        .into_iter()
+        .flat_map(|ports| ports.values());
+    let bindings = bindings
+        .filter_map(|bindings| bindings.as_array())
+        .flatten();
+    bindings.map(|it| it["HostPort"].to_string()).collect()
+}
+
+/// Somebody works on a machine with Vagrant by hand while `up` wants to start it.
+#[test]
+fn an_up_waits_for_a_vagrant_that_somebody_else_runs() {
+    if !wanted() {
+        return;
+    }
+    let hooks = [Hook::holding("cp", "hold")];
+    let sandbox = Sandbox::new("foreign", 7, &["w1"], &hooks);
+    // Rendered, and with a network of ours: any other `vagrant destroy` may take away one of Vagrant's.
     let mut up = sandbox.start_up();
     wait_for_a_machine(&mut up, &sandbox);
     up.kill_tree();
+    let _ = sandbox.run(&["halt"]);
+
+    let mut by_hand = sandbox.vagrant(&["up", "cp", "--provision", "--provision-with", FIRST_HOOK]);
+    by_hand.wait_for("the hook at work", |_| {
+        sandbox.on_node("cp", &format!("test -d {RECORDS}/running"))
+    });
+    let mut up = sandbox.start_up();
+    up.wait_for("word of the other Vagrant", |run| {
+        let events = run.events();
+        let lines = events.output_of_lane("cp");
+        let told = |line: &&str| line.contains("another Vagrant is at work on `cp`");
+        lines.iter().any(told).then_some(())
+    });
+    release_hook(&sandbox, "cp");
+    let _ = by_hand.end().with_code(0);
+    let events = up.end().with_code(6).events();
+    assert_did(&events, "cp", &[FIRST_HOOK]);
+    assert_never_two_copies(&sandbox.record("cp", "hold"));
 
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
     sandbox.assert_gone();
@@ -356,7 +473,7 @@ fn random_kills_never_repeat_finished_steps() {
     if !wanted() {
         return;
     }
-    let kills = count(2, 20);
+    let kills = count(3, 20);
     let seed = std::env::var("WDEV_TEST_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
@@ -372,16 +489,20 @@ fn random_kills_never_repeat_finished_steps() {
     ];
     let sandbox = Sandbox::new("random", 5, &["w1"], &hooks);
     let mut finished: Vec<(String, String)> = Vec::new();
-    for _ in 0..kills {
+    let first = random.below(3);
+    for kill in 0..kills {
         let mut up = sandbox.start_up();
         // The moment is the fault that is injected: nothing waits for it.
         std::thread::sleep(Duration::from_millis(random.below(20_000)));
-        let ended_by_itself = up.is_over();
-        let events = up.events();
-        if random.below(2) == 0 {
-            up.kill();
-        } else {
-            up.kill_tree();
+        let mut ended_by_itself = up.is_over();
+        let mut events = up.events();
+        match (first + u64::from(kill)) % 3 {
+            0 => up.kill(),
+            1 => up.kill_tree(),
+            _ => {
+                ended_by_itself = !up.kill_vagrant();
+                events = assert_survived(up.end());
+            }
         }
         assert_finished_stay(&sandbox, &events, &finished);
         for node in sandbox.nodes() {
@@ -389,8 +510,8 @@ fn random_kills_never_repeat_finished_steps() {
                 finished.push(((*node).to_owned(), step.to_owned()));
             }
         }
-        if ended_by_itself {
-            // All that is built is done: the rest of the kills start from nothing.
+        if ended_by_itself || random.below(4) == 0 {
+            // All that is built is done, or is given up: the rest of the kills start from nothing.
             let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
             sandbox.assert_gone();
             finished.clear();
@@ -407,6 +528,20 @@ fn random_kills_never_repeat_finished_steps() {
 
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
     sandbox.assert_gone();
+}
+
+/// The run whose Vagrant was killed went on to the first step without a script, or ended with a failure of
+/// the provider that tells what it ran.
+fn assert_survived(ended: Ended) -> Events {
+    if ended.code == Some(6) {
+        return ended.events();
+    }
+    let ended = ended.with_code(5);
+    let events = ended.events();
+    let failure = events.failure().expect("the last event names the failure");
+    let command = failure.command.as_deref().unwrap_or_default();
+    assert!(command.contains("vagrant"), "{failure:?}");
+    events
 }
 
 /// No step that an earlier run told to be finished began again, but for machines that were stopped.

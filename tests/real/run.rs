@@ -122,6 +122,23 @@ impl Run {
         let _ = self.child.wait();
     }
 
+    /// Kills, of all that runs below wdev, only the Vagrants: as soon as there is one. Says whether there
+    /// was one before the run ended.
+    pub fn kill_vagrant(&mut self) -> bool {
+        self.wait_for("a Vagrant or the end", |run| {
+            let over = !Path::new(&format!("/proc/{}/exe", run.pid())).exists();
+            let below = descendants(run.pid()).into_iter();
+            let vagrants: Vec<_> = below
+                .filter(|pid| command_line(*pid).contains("--machine-readable"))
+                .map(|pid| pid.to_string())
+                .collect();
+            if !vagrants.is_empty() {
+                kill("KILL", &vagrants);
+            }
+            (over || !vagrants.is_empty()).then_some(!vagrants.is_empty())
+        })
+    }
+
     /// Whether it has ended.
     pub fn is_over(&mut self) -> bool {
         self.child.try_wait().expect("wdev is a child").is_some()
@@ -284,12 +301,30 @@ impl Events {
         (begin, end)
     }
 
+    /// How many events came before the first that `wanted` takes.
+    pub fn position(&self, wanted: impl Fn(&Body) -> bool) -> Option<usize> {
+        self.0.iter().position(|event| wanted(&event.body))
+    }
+
     /// The machines that were found to be gone or other ones.
     pub fn replaced(&self) -> Vec<&str> {
         self.steps(|body| match body {
             Body::MachineReplaced { lane, .. } => Some(lane.as_str()),
             _ => None,
         })
+    }
+
+    /// The boots that a reboot of `node` was to end, and those that it was proven by.
+    pub fn reboots(&self, node: &str) -> (Vec<&str>, Vec<&str>) {
+        let begun = self.steps(|body| match body {
+            Body::RebootStarted { lane, boot, .. } if lane.as_str() == node => Some(boot.as_str()),
+            _ => None,
+        });
+        let proven = self.steps(|body| match body {
+            Body::RebootProven { lane, boot, .. } if lane.as_str() == node => Some(boot.as_str()),
+            _ => None,
+        });
+        (begun, proven)
     }
 
     /// The first failure, as the last event tells it.
@@ -320,6 +355,39 @@ fn kill(signal: &str, targets: &[String]) {
         .stderr(Stdio::null())
         .status()
         .expect("kill can be run");
+}
+
+/// The arguments of a process; empty when it is gone.
+fn command_line(pid: u32) -> String {
+    read(Path::new(&format!("/proc/{pid}/cmdline"))).replace('\0', " ")
+}
+
+/// The command lines of all processes that work for what is in `folder`: it is in their arguments or
+/// their environment, or they stand in it.
+pub fn working_for(folder: &Path) -> Vec<String> {
+    let name = folder.to_string_lossy();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let line = command_line(pid);
+        let stands =
+            fs::read_link(entry.path().join("cwd")).is_ok_and(|path| path.starts_with(folder));
+        // A process that has ended, but was not waited for, has no arguments any more.
+        if !line.is_empty()
+            && (stands
+                || line.contains(&*name)
+                || read(&entry.path().join("environ")).contains(&*name))
+        {
+            found.push(line);
+        }
+    }
+    found
 }
 
 /// Every process below `pid`, by `/proc`.

@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use super::docker;
-use super::run::{Ended, Run};
+use super::run::{Ended, Run, working_for};
+use super::{docker, wait_for};
 
 /// What containers need so that they can stand for machines: sysctls that can be written, swap that
 /// can be turned off. Not `--privileged`, which asks for more than a test machine may have.
@@ -18,6 +19,9 @@ const CREATE_ARGS: [&str; 5] = [
     "--security-opt=apparmor=unconfined",
     "--security-opt=systempaths=unconfined",
 ];
+
+/// How long a connection may take to end once it was told to.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// Where the hooks keep their records on a node.
 pub const RECORDS: &str = "/var/tmp/wdev-test";
@@ -38,6 +42,13 @@ impl Hook {
              echo ran >>{RECORDS}/{name}\necho \"the hook {name} speaks\"\n"
         );
         Self { node, name, script }
+    }
+
+    /// A hook that counts as [`Hook::counting`] does, and asks for a reboot of its node.
+    pub fn rebooting(node: &'static str, name: &'static str) -> Self {
+        let mut hook = Self::counting(node, name);
+        hook.script.push_str("touch \"$WDEV_REBOOT\"\n");
+        hook
     }
 
     /// A hook that works until there is a file `RECORDS/go`, and notices a second copy of itself.
@@ -63,7 +74,8 @@ impl Hook {
     }
 }
 
-/// The label of every machine that a test makes: the sandbox's name, a dot, the test's process id.
+/// The label of every machine that a test makes: the sandbox's name and number, and last, after a dot, the
+/// test's process id.
 const LABEL: &str = "wdev-test";
 
 /// A subnet that hardly any other test run on this machine has now: `10.128` to `10.223` is neither
@@ -92,6 +104,8 @@ fn sweep_after_the_dead() {
 pub struct Sandbox {
     folder: PathBuf,
     name: String,
+    /// Tells the sandbox from the others of this process.
+    number: u32,
     /// The first three numbers of the nodes' addresses.
     subnet: String,
     nodes: Vec<&'static str>,
@@ -117,12 +131,15 @@ impl Sandbox {
         let sandbox = Self {
             folder,
             name: format!("t-{name}"),
+            number,
             subnet: subnet(std::process::id(), number),
             nodes,
             runs: Cell::new(0),
             env: Vec::new(),
         };
-        fs::create_dir(sandbox.folder.join("runs")).expect("folder for output");
+        for folder in ["runs", "tmp"] {
+            fs::create_dir(sandbox.folder.join(folder)).expect("folder");
+        }
         for hook in hooks {
             let path = sandbox.folder.join(format!("{}.sh", hook.name));
             fs::write(path, &hook.script).expect("hook");
@@ -176,7 +193,7 @@ impl Sandbox {
 
     /// What tells the sandbox's machines from all others, also from those of other test runs.
     fn label(&self) -> String {
-        format!("{}.{}", self.name, std::process::id())
+        format!("{}.{}.{}", self.name, self.number, std::process::id())
     }
 
     /// The address of a node.
@@ -214,8 +231,32 @@ impl Sandbox {
             .current_dir(&self.folder)
             .env("WDEV_HOME", self.folder.join("home"))
             .env("VAGRANT_HOME", self.folder.join("vagrant-home"))
+            .env("TMPDIR", self.folder.join("tmp"))
+            .env_remove("XDG_RUNTIME_DIR")
             .envs(self.env.iter().map(|(name, value)| (name, value)));
         Run::start(command, &self.folder.join(format!("runs/{number}")))
+    }
+
+    /// A Vagrant of the user's own, as docs/vagrant-by-hand.md tells it.
+    pub fn vagrant(&self, args: &[&str]) -> Run {
+        let number = self.runs.get();
+        self.runs.set(number + 1);
+        let mut command = Command::new("vagrant");
+        command
+            .args(args)
+            .current_dir(self.state().join("rendered"))
+            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
+        Run::start(command, &self.folder.join(format!("runs/{number}")))
+    }
+
+    /// A second sandbox of the same user: `other` finds what wdev and Vagrant know of this one.
+    #[must_use]
+    pub fn beside(mut self, other: &Self) -> Self {
+        for (variable, name) in [("WDEV_HOME", "home"), ("VAGRANT_HOME", "vagrant-home")] {
+            let folder = other.folder.join(name).to_string_lossy().into_owned();
+            self.env.push((variable, folder));
+        }
+        self
     }
 
     /// Starts an `up` that tells its events.
@@ -286,8 +327,42 @@ impl Sandbox {
         list.lines().filter(ours).map(str::to_owned).collect()
     }
 
+    /// What works for the sandbox, by its command lines: wdev, Vagrant, connections.
+    pub fn processes(&self) -> Vec<String> {
+        let mut found = working_for(&self.state());
+        found.extend(working_for(&self.folder.join("tmp")));
+        found
+    }
+
+    /// The files that the sandbox has made outside of its folder: temporary ones, sockets and locks,
+    /// and what wdev and Vagrant keep about it for the user.
+    fn files_elsewhere(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        files_below(&self.folder.join("tmp"), &mut |path| {
+            found.push(path.display().to_string());
+        });
+        let home = |variable: &str, folder: &str| {
+            let other = self.env.iter().find(|(name, _)| *name == variable);
+            other.map_or_else(|| self.folder.join(folder), |(_, path)| path.into())
+        };
+        let state = self.state().display().to_string();
+        let mut mentions = |path: &Path| {
+            if fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&state)) {
+                found.push(path.display().to_string());
+            }
+        };
+        files_below(&home("WDEV_HOME", "home"), &mut mentions);
+        let data = home("VAGRANT_HOME", "vagrant-home").join("data");
+        files_below(&data, &mut mentions);
+        found
+    }
+
     /// Checks with docker, and on disk, that nothing of the sandbox is left.
     pub fn assert_gone(&self) {
+        wait_for("the end of what worked for the sandbox", ENDING, || {
+            self.processes().is_empty().then_some(())
+        });
+        assert_eq!(self.files_elsewhere(), [""; 0], "files are left");
         assert_eq!(self.machines(), [""; 0], "machines are left");
         assert_eq!(self.networks(), [""; 0], "networks are left");
         let state = self.folder.join(".wdev");
@@ -301,6 +376,17 @@ impl Sandbox {
         }
         for id in self.networks() {
             let _ = docker(&["network", "rm", &id]);
+        }
+    }
+}
+
+fn files_below(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            files_below(&path, visit);
+        } else {
+            visit(&path);
         }
     }
 }

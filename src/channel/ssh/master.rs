@@ -64,9 +64,17 @@ impl Master {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(self.socket.with_extension("lock"))
+            .open(self.lock_file())
             .ok()?;
-        file.try_lock().is_ok().then_some(file)
+        file.try_lock().ok()?;
+        // One that was removed while it was held locks nobody out.
+        let locked = file.metadata().ok()?;
+        let there = std::fs::symlink_metadata(self.lock_file()).ok()?;
+        ((locked.dev(), locked.ino()) == (there.dev(), there.ino())).then_some(file)
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.socket.with_extension("lock")
     }
 
     /// Removes what a client that is gone, or does not answer, has left.
@@ -75,7 +83,7 @@ impl Master {
         let _ = std::fs::remove_file(&self.socket);
     }
 
-    /// Ends the connection and what goes on over it.
+    /// Ends the connection and what goes on over it; nothing of it is left.
     pub fn end(&self) {
         if let Some(mut stream) = self.greet() {
             let request = [8_u32, TERMINATE, 1].map(u32::to_be_bytes).concat();
@@ -85,6 +93,12 @@ impl Master {
             }
         }
         self.clear();
+        // Whoever holds the lock is making the next connection, and needs it.
+        if self.lock_file().exists()
+            && let Some(_held) = self.lock()
+        {
+            let _ = std::fs::remove_file(self.lock_file());
+        }
     }
 
     /// Connects and exchanges greetings.
@@ -159,5 +173,20 @@ mod tests {
         assert!(!master.lives(), "nobody is there");
         master.end();
         assert!(!master.socket.exists());
+    }
+
+    #[test]
+    fn the_end_leaves_no_file_and_takes_no_lock_from_whoever_connects() {
+        let folder = tempfile::tempdir().unwrap();
+        let master = Master {
+            socket: folder.path().join("s"),
+        };
+        let held = master.lock().unwrap();
+        master.end();
+        assert!(master.lock().is_none(), "somebody connects");
+        drop(held);
+        master.end();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(master.lock().is_some());
     }
 }

@@ -9,6 +9,7 @@ use super::orphan;
 use super::records::Entry;
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result, io_failure};
+use crate::home::write_whole;
 use crate::provider::{Machine, Power};
 
 /// What creating may take on top of booting: fetching and unpacking a box.
@@ -26,8 +27,10 @@ const MADE: [&str; 3] = [
     "Waiting for domain to get an IP address",
 ];
 /// The pseudo id of a docker machine whose container is about to be made
-/// (`plugins/providers/docker/action/init_state.rb`).
+/// (`plugins/providers/docker/action/init_state.rb`). Vagrant never takes it for a machine that is gone.
 const PREPARING: &str = "preparing";
+/// The id of no machine.
+const NOBODY: &str = "removed-by-wdev";
 
 impl Node {
     pub(super) async fn up(&self, io: &Io) -> Result<Machine> {
@@ -257,7 +260,15 @@ impl Node {
                 .advise("render the files again with `wdev render`, then run the same again"),
             ));
         }
-        if described && id != PREPARING {
+        if described && id == PREPARING {
+            // Asked about a machine that is not there, Vagrant forgets it, also in its index of all
+            // machines of the user. What is half-made goes with the rest below.
+            write_whole(&self.data().join("id"), NOBODY.as_bytes())?;
+            match self.inspect_held(held, io).await {
+                Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+        } else if described {
             let args = ["destroy", "-f", self.name()];
             let limit = self.halt + MARGIN;
             let ended = self.call(held, &args, limit, io, &mut narrate(io)).await?;

@@ -104,14 +104,22 @@ impl Docker {
         Err(failed(&format!("remove the container `{name}`"), finished))
     }
 
-    /// Makes the network where it is missing.
+    /// The network that Vagrant makes for the same subnet when a machine is first started by hand
+    /// (`prepare_networks.rb`).
+    fn made_by_hand(&self) -> String {
+        format!("vagrant_network_{}", self.site.subnet)
+    }
+
+    /// Makes the network where it is missing; one that came with a start by hand serves as well.
     ///
     /// # Errors
     /// `Host` when another network has addresses of its subnet.
     async fn ensure_network(&self, io: &Io) -> Result<()> {
         let name = self.site.network.as_str();
-        if self.has_network(name, io).await? {
-            return Ok(());
+        for there in [name, &self.made_by_hand()] {
+            if self.has_network(there, io).await? {
+                return Ok(());
+            }
         }
         let subnet = self.site.subnet.to_string();
         let args = ["network", "create", "--subnet", &subnet, name];
@@ -129,9 +137,8 @@ impl Docker {
         ))
     }
 
-    /// Removes the network once no machine, running or not, belongs to it; none is fine.
-    async fn remove_network(&self, io: &Io) -> Result<()> {
-        let name = self.site.network.as_str();
+    /// Removes a network once no machine, running or not, belongs to it; none is fine.
+    async fn remove_network(&self, name: &str, io: &Io) -> Result<()> {
         let filter = format!("network={name}");
         let args = ["ps", "-a", "-q", "--filter", &filter];
         let (finished, lines) = self.ask(&args, LIMIT, io).await?;
@@ -205,7 +212,8 @@ impl Hypervisor for Docker {
     }
 
     async fn after_last(&self, io: &Io) -> Result<()> {
-        self.remove_network(io).await
+        self.remove_network(&self.site.network, io).await?;
+        self.remove_network(&self.made_by_hand(), io).await
     }
 
     /// The time of the container's start: containers share the boot id of their host.
