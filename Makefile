@@ -1,8 +1,5 @@
 # Thin on purpose: each target is one or two commands that can also be typed by hand.
 # docs/testing.md tells what each level tests.
-# Machines are emulated in one test at a time: cargo runs these one after the other.
-REAL = --test wine --test real_docker --test real_windows --test real_libvirt --test real_virtualbox \
-	--test real_hyperv
 
 .PHONY: test test-real soak bench demo lint docs
 
@@ -13,14 +10,13 @@ test:
 # Real machines through Vagrant, and wdev.exe under Wine. Installs what is missing (root, Debian).
 test-real:
 	settings=$$(tests/real/prepare) && \
-	env $$settings WDEV_TEST_REAL=1 cargo test $(REAL)
+	env $$settings WDEV_TEST_REAL=1 tests/real/run
 
 # The same and the simulator with full counts of kills, seeds and repeats.
 soak:
 	settings=$$(tests/real/prepare) && \
 	env $$settings WDEV_TEST_SOAK=1 cargo test --release && \
-	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 \
-	    cargo test --release $(REAL) -- --nocapture
+	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 tests/real/run --release -- --nocapture
 
 # Prints figures and how they stand against their targets; never fails for being slow. What needs real
 # machines is skipped, and said, where they cannot be made.
