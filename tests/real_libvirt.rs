@@ -104,8 +104,8 @@ fn two_machines_live_through_kills_reboots_and_a_snapshot_and_go_away() {
     assert_gone_after_destroy(&sandbox);
 }
 
-/// Kills wdev once libvirt has both machines, neither of which has come up: they boot side by side, and
-/// boot on.
+/// Kills wdev and Vagrant once libvirt has both machines, neither of which has come up: they boot side by
+/// side, and boot on.
 fn kill_in_boot(sandbox: &Emulated) {
     let mut up = sandbox.start_up();
     up.wait_for("both machines", |_| {
@@ -117,7 +117,7 @@ fn kill_in_boot(sandbox: &Emulated) {
     for node in sandbox.nodes() {
         assert_eq!(events.finished(node), [""; 0], "{node} was killed too late");
     }
-    up.kill();
+    up.kill_tree();
 }
 
 /// Lets a run go on until `w1` is off for the reboot that its hook asked for, and kills it. Returns the

@@ -52,6 +52,37 @@ async fn a_machine_whose_boot_was_cut_short_is_restarted_and_not_just_believed()
     );
 }
 
+/// What vagrant-libvirt says of a machine that runs and has no address yet.
+const BOOTING: &str = "print 1,cp,state,inaccessible\n";
+
+#[tokio::test]
+async fn a_machine_that_vagrant_does_not_see_running_is_turned_off_and_started() {
+    // Vagrant's `reload` would start it without stopping it.
+    let up = "expect up cp --provider libvirt\n";
+    let world = World::with_machine(&blocks(&[BOOTING, up, RUNNING, SSH_CONFIG]));
+    world.ssh.script("exit 0\n");
+    world.provider().up(&cp(), &world.io()).await.unwrap();
+    assert_eq!(
+        world.calls(),
+        ["status cp", "up cp", "status cp", "ssh-config cp"]
+    );
+    assert_eq!(
+        *world.hypervisor.turned_off.lock().unwrap(),
+        ["wdev-test-cp"]
+    );
+}
+
+#[tokio::test]
+async fn halt_turns_a_machine_off_that_vagrant_does_not_see_running() {
+    let off = "print 1,cp,state,shutoff\n";
+    let world = World::with_machine(&blocks(&["expect halt cp\n", BOOTING, off]));
+    world.provider().halt(&cp(), &world.io()).await.unwrap();
+    assert_eq!(
+        *world.hypervisor.turned_off.lock().unwrap(),
+        ["wdev-test-cp"]
+    );
+}
+
 #[tokio::test]
 async fn exit_code_0_without_a_running_machine_is_no_success() {
     let off = "print 1,cp,state,shutoff\n";

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use ipnet::Ipv4Net;
 use wdev::channel::{Channel, Io, Line, Mode, Os, Script};
 use wdev::clock::Clock;
 use wdev::config::model::ProviderName;
-use wdev::error::Failure;
+use wdev::error::{Failure, Result};
 use wdev::ledger::Ledger;
 use wdev::names::LaneName;
 use wdev::provider::Provider;
@@ -25,16 +26,26 @@ pub const LOCKED: &str =
 pub const SSH_CONFIG: &str =
     "expect ssh-config cp\nprint 1,cp,ssh-config,Host cp\\n  Port 2222\\n\n";
 
-/// A hypervisor that needs nothing beside Vagrant.
-#[derive(Debug)]
-struct Nothing;
+/// A hypervisor that needs nothing beside Vagrant, and notes what it turned off.
+#[derive(Debug, Default)]
+pub struct Plain {
+    pub turned_off: Mutex<Vec<String>>,
+}
 
-impl Hypervisor for Nothing {}
+#[async_trait]
+impl Hypervisor for Plain {
+    async fn power_off(&self, machine: &MachineRef, _io: &Io) -> Result<bool> {
+        let mut turned_off = self.turned_off.lock().unwrap();
+        turned_off.push(machine.unique.clone());
+        Ok(true)
+    }
+}
 
 /// A sandbox with one machine `cp`, whose Vagrant and SSH are fakes.
 pub struct World {
     pub vagrant: Fake,
     pub ssh: Fake,
+    pub hypervisor: Arc<Plain>,
     pub dir: tempfile::TempDir,
     pub shown: Arc<Mutex<Vec<String>>>,
 }
@@ -44,6 +55,7 @@ impl World {
         let world = Self {
             vagrant: Fake::new("vagrant", vagrant),
             ssh: Fake::new("ssh", ""),
+            hypervisor: Arc::default(),
             dir: tempfile::tempdir().unwrap(),
             shown: Arc::default(),
         };
@@ -94,7 +106,7 @@ impl World {
             subnet: Ipv4Net::default(),
             choices: Choices::default(),
             ledger: Ledger::new(self.path("state")),
-            hypervisor: Some(Arc::new(Nothing)),
+            hypervisor: Some(Arc::<Plain>::clone(&self.hypervisor)),
             ssh: Some(self.ssh.program.clone()),
         }
     }

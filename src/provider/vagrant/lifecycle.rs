@@ -7,6 +7,7 @@ use super::lock::Held;
 use super::node::{CONNECT, MARGIN, Node, absent};
 use super::orphan;
 use super::records::Entry;
+use super::state::unseen_by_vagrant;
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::write_whole;
@@ -54,7 +55,7 @@ impl Node {
                     // `vagrant up` would skip network, hostname and key of a machine that runs.
                     io.note("its start was not seen to its end; restarting it");
                     self.forget_boot()?;
-                    self.reload(&held, io).await?
+                    self.start_anew(&held, &machine, io).await?
                 }
                 Power::Absent | Power::Off | Power::Suspended | Power::Changing => {
                     self.forget_boot()?;
@@ -161,6 +162,20 @@ impl Node {
         self.call(held, &args, limit, io, &mut entry).await
     }
 
+    /// Stops a machine that runs, and starts it.
+    async fn start_anew(&self, held: &Held, machine: &Machine, io: &Io) -> Result<Ended> {
+        if self.power_off_unseen(machine, io).await? {
+            return self.vagrant_up(held, io).await;
+        }
+        self.reload(held, io).await
+    }
+
+    /// Turns a machine off that Vagrant does not take for a running one. Says whether it was such a one.
+    async fn power_off_unseen(&self, machine: &Machine, io: &Io) -> Result<bool> {
+        Ok(unseen_by_vagrant(self.caller.provider, &machine.detail)
+            && self.hypervisor.power_off(&self.machine, io).await?)
+    }
+
     async fn reload(&self, held: &Held, io: &Io) -> Result<Ended> {
         self.before_start(io).await?;
         let args = ["reload", self.name(), "--no-provision"];
@@ -182,7 +197,11 @@ impl Node {
         self.call(&held, &args, limit, io, &mut narrate(io))
             .await?
             .good()?;
-        let machine = self.inspect_held(&held, io).await?;
+        let mut machine = self.inspect_held(&held, io).await?;
+        if self.power_off_unseen(&machine, io).await? {
+            io.note("it did not answer yet and could not be asked to stop; it was turned off");
+            machine = self.inspect_held(&held, io).await?;
+        }
         match machine.power {
             Power::Off | Power::Absent | Power::Suspended => Ok(()),
             _ => Err(Box::new(

@@ -161,7 +161,7 @@ impl Node {
         let ended = self.call(held, &args, ASK, io, &mut take).await?;
         match word {
             Some(word) => {
-                let power = power(&word);
+                let power = power(self.caller.provider, &word);
                 Ok(Looked::Found(Machine {
                     power,
                     id: (power != Power::Absent).then_some(id),

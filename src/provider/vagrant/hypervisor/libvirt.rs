@@ -267,6 +267,11 @@ impl Hypervisor for Libvirt {
         }
     }
 
+    async fn power_off(&self, machine: &MachineRef, io: &Io) -> Result<bool> {
+        self.virsh.power_off(&machine.unique, io).await?;
+        Ok(true)
+    }
+
     async fn reclaim(
         &self,
         machine: &MachineRef,

@@ -58,6 +58,12 @@ pub trait Hypervisor: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Called for a machine that runs without Vagrant seeing that, so that Vagrant cannot stop it: turns
+    /// it off at once. Returns whether it could.
+    async fn power_off(&self, _machine: &MachineRef, _io: &Io) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Called after a failed `vagrant up`: removes what an earlier, killed run left half-made under our
     /// unique name and Vagrant does not know (`known` is the id that it does know). Returns whether
     /// trying again makes sense.

@@ -97,6 +97,21 @@ impl Virsh {
         Ok(ids.into_iter().next())
     }
 
+    /// Turns a machine off at once; one that is off already stays so.
+    pub async fn power_off(&self, name: &str, io: &Io) -> Result<()> {
+        let args = ["destroy", name];
+        let (finished, _) = self.ask(&args, io).await?;
+        if !finished.ok()
+            && self
+                .lines(&["list", "--name"], io)
+                .await?
+                .contains(&name.to_owned())
+        {
+            return Err(failed(&args, finished));
+        }
+        Ok(())
+    }
+
     /// The files of a machine's disks, without the layers below them; none when it is gone.
     pub async fn disks(&self, domain: &str, io: &Io) -> Result<BTreeSet<String>> {
         let xml = self.xml(&["dumpxml", domain], io).await?;
