@@ -75,7 +75,7 @@ fn sandbox() -> Option<Sandbox> {
 /// The worker's channel, as the library has it; with `ssh` in place of the host's own client.
 fn channel(sandbox: &Sandbox, ssh: Option<PathBuf>) -> Arc<dyn Channel> {
     let vagrant = sandbox.folder().join("vagrant");
-    let home = sandbox.folder().join("vagrant-home");
+    let home = sandbox.folder().join("vagrant home");
     let text = format!(
         "#!/bin/sh\nVAGRANT_HOME='{}' exec vagrant \"$@\"\n",
         home.display()

@@ -159,7 +159,7 @@ impl Emulated {
             .current_dir(&self.folder)
             .env("WDEV_TESTBED", "linux")
             .env("WDEV_HOME", self.folder.join("home"))
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
+            .env("VAGRANT_HOME", self.folder.join("vagrant home"));
         Run::start(command, &self.folder.join(format!("runs/{number}")))
     }
 

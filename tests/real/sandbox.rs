@@ -230,7 +230,7 @@ impl Sandbox {
             .args(args)
             .current_dir(&self.folder)
             .env("WDEV_HOME", self.folder.join("home"))
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"))
+            .env("VAGRANT_HOME", self.folder.join("vagrant home"))
             .env("TMPDIR", self.folder.join("tmp"))
             .env_remove("XDG_RUNTIME_DIR")
             .envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -245,14 +245,14 @@ impl Sandbox {
         command
             .args(args)
             .current_dir(self.state().join("rendered"))
-            .env("VAGRANT_HOME", self.folder.join("vagrant-home"));
+            .env("VAGRANT_HOME", self.folder.join("vagrant home"));
         Run::start(command, &self.folder.join(format!("runs/{number}")))
     }
 
     /// A second sandbox of the same user: `other` finds what wdev and Vagrant know of this one.
     #[must_use]
     pub fn beside(mut self, other: &Self) -> Self {
-        for (variable, name) in [("WDEV_HOME", "home"), ("VAGRANT_HOME", "vagrant-home")] {
+        for (variable, name) in [("WDEV_HOME", "home"), ("VAGRANT_HOME", "vagrant home")] {
             let folder = other.folder.join(name).to_string_lossy().into_owned();
             self.env.push((variable, folder));
         }
@@ -352,7 +352,7 @@ impl Sandbox {
             }
         };
         files_below(&home("WDEV_HOME", "home"), &mut mentions);
-        let data = home("VAGRANT_HOME", "vagrant-home").join("data");
+        let data = home("VAGRANT_HOME", "vagrant home").join("data");
         files_below(&data, &mut mentions);
         found
     }
