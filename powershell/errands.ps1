@@ -24,10 +24,37 @@ function Invoke-WdevPlace {
     }
 }
 
-# Data: from.
+# Reports one piece of a file, unless it is too large. Data: from, at, piece, largest.
 function Invoke-WdevFetch {
-    $bytes = [System.IO.File]::ReadAllBytes((Resolve-WdevPath -Path $WdevData.from))
-    Add-WdevFact -Key 'content' -Value ([Convert]::ToBase64String($bytes))
+    $path = Resolve-WdevPath -Path $WdevData.from
+    $share = [System.IO.FileShare]::ReadWrite -bor [System.IO.FileShare]::Delete
+    $file = New-Object -TypeName 'System.IO.FileStream' -ArgumentList @(
+        $path, [System.IO.FileMode]::Open, [System.IO.FileAccess]::Read, $share
+    )
+    try {
+        $size = $file.Length
+        Add-WdevFact -Key 'size' -Value ([string]$size)
+        if ($size -gt $WdevData.largest) {
+            return
+        }
+        $sha256 = [System.Security.Cryptography.SHA256]::Create()
+        try {
+            $hash = [BitConverter]::ToString($sha256.ComputeHash($file))
+        } finally {
+            $sha256.Dispose()
+        }
+        Add-WdevFact -Key 'hash' -Value $hash.Replace('-', '').ToLowerInvariant()
+        [void]$file.Seek($WdevData.at, [System.IO.SeekOrigin]::Begin)
+        $bytes = New-Object -TypeName 'byte[]' -ArgumentList $WdevData.piece
+        $length = 0
+        do {
+            $read = $file.Read($bytes, $length, $bytes.Length - $length)
+            $length += $read
+        } while ($read -gt 0)
+        Add-WdevFact -Key 'content' -Value ([Convert]::ToBase64String($bytes, 0, $length))
+    } finally {
+        $file.Dispose()
+    }
 }
 
 # Data: none.

@@ -414,10 +414,23 @@ fn errands_do_without_ssh_what_lines_do_with_it() {
         std::fs::read(node.path("c/a b/it's.bin")).unwrap(),
         b"\xff\0x"
     );
-    assert_eq!(
-        run(Errand::Fetch(r"C:\a b\it's.bin")).done().facts["content"],
-        "/wB4"
-    );
+    let fetch = |at: u64, largest: u64| {
+        let from = r"C:\a b\it's.bin";
+        let piece = 2;
+        let errand = Errand::Fetch {
+            from,
+            at,
+            piece,
+            largest,
+        };
+        run(errand).done().facts
+    };
+    for (at, piece) in [(0, "/wA="), (2, "eA=="), (3, "")] {
+        let facts = fetch(at, 3);
+        assert_eq!((&*facts["size"], &*facts["content"]), ("3", piece));
+        assert_eq!(facts["hash"], right);
+    }
+    assert!(!fetch(0, 2).contains_key("content"));
     let identity = run(Errand::BootIdentity).done().facts["identity"].clone();
     assert_eq!(identity, "20260301080001.000000-620");
 }

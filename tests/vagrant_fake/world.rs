@@ -113,10 +113,13 @@ impl World {
 
     /// The channel of a host that has no SSH client.
     pub fn channel_without_ssh(&self) -> Arc<dyn Channel> {
-        let program = self.vagrant.program.clone();
+        self.channel_without_ssh_at(self.vagrant.program.clone(), Clock::with_speed(20.0))
+    }
+
+    pub fn channel_without_ssh_at(&self, program: PathBuf, clock: Clock) -> Arc<dyn Channel> {
         let settings = Settings {
             ssh: Some(self.path("no-ssh-here")),
-            ..self.settings(program, Clock::with_speed(20.0))
+            ..self.settings(program, clock)
         };
         Vagrant::new(settings).channel(&cp())
     }

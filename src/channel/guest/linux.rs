@@ -28,6 +28,16 @@ const SEND: &str = "\
 set -eu; exec 3<\"$1\"; s=$(stat -Lc %s -- \"$1\"); h=$(sha256sum -- \"$1\"); h=${h#\\\\}; \
 printf '%s %s\\n' \"$s\" \"${h%% *}\" >&2; exec cat <&3";
 
+/// Arguments: the path, where the piece begins, its longest length, the size of the largest file.
+const FETCH: &str = r#"local size hash content
+size=$(stat -Lc %s -- "$1")
+wdev_fact size "$size"
+if [ "$size" -gt "$4" ]; then return 0; fi
+hash=$(sha256sum <"$1")
+content=$(dd if="$1" bs=64K iflag=fullblock,skip_bytes,count_bytes skip="$2" count="$3" status=none | base64 -w 0)
+wdev_fact hash "${hash%% *}"
+wdev_fact content "$content""#;
+
 /// A machine with Linux.
 #[derive(Debug)]
 pub struct Linux;
@@ -79,8 +89,14 @@ impl Guest for Linux {
                     "local code=0\n{words} <{landed} || code=$?\nrm -f -- {landed}\nreturn \"$code\""
                 )
             }
-            Errand::Fetch(from) => {
-                format!("wdev_fact content \"$(base64 -w 0 -- {})\"", quote(from))
+            Errand::Fetch {
+                from,
+                at,
+                piece,
+                largest,
+            } => {
+                let words = [&at, &piece, &largest].map(u64::to_string);
+                format!("set -- {} {}\n{FETCH}", quote(from), words.join(" "))
             }
             Errand::BootIdentity => {
                 format!("wdev_fact identity \"$({})\"", self.boot_identity()?)

@@ -65,8 +65,18 @@ pub enum Errand<'a> {
         /// Its SHA-256.
         hash: &'a str,
     },
-    /// Reports the content of a small file in Base64 as the fact `content`.
-    Fetch(&'a str),
+    /// Reports one piece of a file in Base64 as the fact `content`, with the file's `size` in bytes and
+    /// its `hash` (SHA-256); of a file that is larger than `largest` only the size.
+    Fetch {
+        /// The file.
+        from: &'a str,
+        /// Where the piece begins.
+        at: u64,
+        /// How many bytes it has at most.
+        piece: u64,
+        /// The largest file that is fetched, in bytes.
+        largest: u64,
+    },
     /// Reports the fact `identity`; see [`Guest::boot_identity`].
     BootIdentity,
 }

@@ -60,7 +60,18 @@ impl Guest for Windows {
                     quote(hash)?
                 ),
             ),
-            Errand::Fetch(from) => ("Fetch", format!("from = {}", quote(from)?)),
+            Errand::Fetch {
+                from,
+                at,
+                piece,
+                largest,
+            } => (
+                "Fetch",
+                format!(
+                    "from = {}; at = {at}; piece = {piece}; largest = {largest}",
+                    quote(from)?
+                ),
+            ),
             Errand::BootIdentity => ("BootIdentity", String::new()),
         };
         Ok(format!(

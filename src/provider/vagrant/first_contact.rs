@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::lock::Held;
 use super::node::{Node, read, write};
 use super::provision::provision_held;
+use super::through;
 use crate::channel::{Io, Mode, Os, Script};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::home::remove_file;
@@ -21,8 +22,6 @@ use crate::render::windows::{SSH_ARCHIVE, ssh_access};
 
 /// How long `ssh-keygen` may take.
 const KEYGEN: Duration = Duration::from_secs(30);
-/// How long Vagrant may take for the archive of OpenSSH.
-const UPLOAD: Duration = Duration::from_mins(30);
 /// The archive's name, as <https://github.com/PowerShell/Win32-OpenSSH/releases> has it.
 const ARCHIVE: &str = "OpenSSH-Win64.zip";
 /// What the script says when Windows Update does not give OpenSSH; see `powershell/ssh-access.ps1`.
@@ -122,11 +121,7 @@ impl Node {
         if !archive.is_file() {
             return Ok(false);
         }
-        io.note(format!("copying `{}` to the machine", archive.display()));
-        let source = archive.to_string_lossy();
-        let args = ["upload", &source, SSH_ARCHIVE, self.name()];
-        let ended = self.call(held, &args, UPLOAD, io, &mut |_| {}).await?;
-        ended.good()?;
+        through::send(self, held, &archive, SSH_ARCHIVE, io).await?;
         Ok(true)
     }
 

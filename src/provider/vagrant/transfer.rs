@@ -157,7 +157,7 @@ async fn watch<T>(
         }
         waited += NOTE;
         let (passed, all) = done();
-        let limit = BASE + Duration::from_secs(all.unwrap_or(passed) / SLOWEST);
+        let limit = limit(all.unwrap_or(passed), SLOWEST);
         if waited >= limit {
             return Err(Box::new(
                 Failure::new(Kind::Deadline, format!("could not {what}"))
@@ -174,11 +174,17 @@ async fn watch<T>(
     }
 }
 
-fn megabytes(bytes: u64) -> String {
+/// How long a transfer of so many bytes may take where so many a second are the fewest.
+pub(super) fn limit(bytes: u64, slowest: u64) -> Duration {
+    BASE + Duration::from_secs(bytes / slowest.max(1))
+}
+
+pub(super) fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes / 1_000_000)
 }
 
-fn size(file: &File, path: &Path) -> Result<u64> {
+/// The size of a file in bytes.
+pub(super) fn size(file: &File, path: &Path) -> Result<u64> {
     let about = file
         .metadata()
         .map_err(|error| io_failure("read", path, &error))?;
@@ -202,15 +208,24 @@ pub(super) async fn hash(path: &Path) -> Result<String> {
         File::open(&path)
             .and_then(|mut file| std::io::copy(&mut file, &mut IntoHash(&mut hasher)))
             .map_err(|error| io_failure("read", &path, &error))?;
-        let mut hex = String::new();
-        for byte in hasher.finalize() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-        Ok(hex)
+        Ok(hex(hasher))
     });
     hashing
         .await
         .map_err(|error| Failure::new(Kind::Bug, "hashing a file").because(error))?
+}
+
+/// The SHA-256 of some bytes, in lower-case hexadecimal digits.
+pub(super) fn hash_of(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
+}
+
+fn hex(hasher: Sha256) -> String {
+    let mut hex = String::new();
+    for byte in hasher.finalize() {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// Lets a hash be written to.
