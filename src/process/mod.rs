@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::run::run;
-pub use self::system::is_root;
+pub use self::system::{is_root, user};
 use crate::error::Kind;
 
 /// How many of the last lines a failure shows.

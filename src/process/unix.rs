@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::OnceLock;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 
@@ -57,11 +58,19 @@ pub fn is_bad_format(error: &io::Error) -> bool {
     error.raw_os_error() == Some(8)
 }
 
+/// The number of the user that this process acts as, when it can be told.
+#[must_use]
+pub fn user() -> Option<u32> {
+    static USER: OnceLock<Option<u32>> = OnceLock::new();
+    *USER.get_or_init(|| {
+        // A file belongs to whoever makes it.
+        let file = tempfile::tempfile().ok()?;
+        Some(file.metadata().ok()?.uid())
+    })
+}
+
 /// Whether this process acts as the superuser.
 #[must_use]
 pub fn is_root() -> bool {
-    // A file belongs to whoever makes it.
-    tempfile::tempfile()
-        .and_then(|file| file.metadata())
-        .is_ok_and(|file| file.uid() == 0)
+    user() == Some(0)
 }

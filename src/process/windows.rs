@@ -126,6 +126,12 @@ pub fn is_bad_format(error: &io::Error) -> bool {
     error.raw_os_error() == Some(193)
 }
 
+/// Windows numbers no users.
+#[must_use]
+pub fn user() -> Option<u32> {
+    None
+}
+
 /// Windows has no superuser; what an administrator may is asked where it matters.
 #[must_use]
 pub fn is_root() -> bool {

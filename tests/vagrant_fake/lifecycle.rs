@@ -52,6 +52,42 @@ async fn a_machine_whose_boot_was_cut_short_is_restarted_and_not_just_believed()
     );
 }
 
+#[tokio::test]
+async fn vagrant_is_not_asked_about_a_machine_that_it_would_not_find_and_forget() {
+    let world = World::new("");
+    let up = format!("mkfile {} uuid-1\n", world.id().display());
+    world.vagrant.script(&blocks(&[&up, RUNNING, SSH_CONFIG]));
+    world.ssh.script("exit 0\n");
+    let provider = world.provider();
+    provider.up(&cp(), &world.io()).await.unwrap();
+    let record = world.path(".driver/cp.made-with");
+    let right = std::fs::read_to_string(&record).unwrap();
+    let calls = world.calls().len();
+
+    let other = r#"{"LIBVIRT_DEFAULT_URI": "qemu+ssh://elsewhere/system"}"#;
+    std::fs::write(&record, other).unwrap();
+    let refused = [
+        provider.up(&cp(), &world.io()).await.map(drop),
+        provider.inspect(&cp(), &world.io()).await.map(drop),
+        provider.halt(&cp(), &world.io()).await,
+        provider.restart(&cp(), &world.io()).await,
+        provider.destroy(&cp(), &world.io()).await,
+    ];
+    for failure in refused.map(Result::unwrap_err) {
+        assert_eq!((failure.kind, failure.permanent), (Kind::Host, true));
+        says(&failure, "LIBVIRT_DEFAULT_URI=qemu+ssh://elsewhere/system");
+        says(&failure, "set `LIBVIRT_DEFAULT_URI`");
+    }
+    assert_eq!(world.calls().len(), calls, "{:?}", world.calls());
+    assert!(world.id().exists());
+
+    std::fs::write(&record, right).unwrap();
+    let destroy = format!("rmfile {}\n", world.id().display());
+    world.vagrant.script(&destroy);
+    provider.destroy(&cp(), &world.io()).await.unwrap();
+    assert!(!record.exists());
+}
+
 /// What vagrant-libvirt says of a machine that runs and has no address yet.
 const BOOTING: &str = "print 1,cp,state,inaccessible\n";
 

@@ -10,7 +10,7 @@ use super::records::Entry;
 use super::state::unseen_by_vagrant;
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::home::write_whole;
+use crate::home::{remove_file, write_whole};
 use crate::provider::{Machine, Power};
 
 /// What creating may take on top of booting: fetching and unpacking a box.
@@ -136,6 +136,9 @@ impl Node {
             None => None,
         };
         self.before_start(io).await?;
+        if self.id()?.is_none() {
+            self.keep_made_with()?;
+        }
         let args = [
             "up",
             self.name(),
@@ -267,6 +270,7 @@ impl Node {
         let Some(id) = self.id()? else {
             return Ok(());
         };
+        self.is_found_with_these_settings()?;
         let removable = self.hypervisor.removes_machines();
         let described = self.caller.dir.join("Vagrantfile").is_file();
         if !described && !removable {
@@ -299,9 +303,10 @@ impl Node {
         }
         // What is left goes next, by the hypervisor; and what Vagrant remembers.
         match std::fs::remove_dir_all(self.data()) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(io_failure("remove", &self.data(), &error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io_failure("remove", &self.data(), &error))
+            }
+            Ok(()) | Err(_) => remove_file(&self.own("made-with")),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod hypervisor;
 mod lifecycle;
 mod listen;
 mod lock;
+mod made_with;
 mod node;
 mod orphan;
 mod own_address;

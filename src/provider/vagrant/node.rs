@@ -109,6 +109,7 @@ impl Node {
     }
 
     pub(super) fn remember_boot(&self, id: &str) -> Result<()> {
+        self.keep_made_with_once()?;
         write(&self.own("booted"), id)
     }
 
@@ -210,6 +211,7 @@ impl Node {
         io: &Io,
         entry: &mut (dyn FnMut(&Entry) + Send),
     ) -> Result<Ended> {
+        self.is_found_with_these_settings()?;
         self.lock
             .note_holder(&format!("`vagrant {}`", args.join(" ")));
         let call = Call {
