@@ -194,3 +194,39 @@ fn where_libvirt_was_never_used_it_is_not_asked() {
     assert_eq!(pruned(&host, &[]), "nothing to remove\n");
     assert_eq!(host.asked(), "");
 }
+
+/// A sandbox with one machine that Vagrant knows; every further question about it is answered by
+/// `vagrant`, where `$1` is its subcommand.
+fn with_machine(host: &Host, vagrant: &str) {
+    let settings = "version: 1\nsandbox: s\nprovider: libvirt\nnetwork: {nodes: 10.199.88.0/24}\n\
+        vagrant: {libvirt: {driver: qemu}}\ncontrol_plane: {memory: 1GiB}\nworkers: []\n";
+    fs::write(host.path("project/variables.yml"), settings).unwrap();
+    let data = host.path("project/.wdev/s/rendered/.vagrant/machines/cp/libvirt");
+    let made = format!(
+        "if [ \"$1\" = --version ]; then echo Vagrant 2.4.9; exit; fi\n\
+         if [ \"$1\" = up ]; then mkdir -p {0}; echo uuid-1 >{0}/id; exit 1; fi\n{vagrant}",
+        data.display()
+    );
+    host.program("vagrant", &made);
+    let output = host.wdev(&["up"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(data.join("id").exists(), "{said}");
+}
+
+#[test]
+fn a_machine_without_an_address_yet_is_turned_off_through_libvirt() {
+    let host = Host::new("version) echo 9.0.0 ;;\n'destroy wdev-s-'*) touch ../turned-off ;;");
+    let file = host.path("turned-off");
+    with_machine(
+        &host,
+        &format!(
+            "if [ -e {} ]; then state=shutoff; else state=inaccessible; fi\n\
+             if [ \"$1\" = status ]; then echo \"1,cp,state,$state\"; fi",
+            file.display()
+        ),
+    );
+    let output = host.wdev(&["halt"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(host.asked().contains("destroy wdev-s-"), "{}", host.asked());
+}
