@@ -17,8 +17,9 @@ use crate::home::write_whole;
 
 /// How often a lock that another process holds is tried.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long others may hold the lock: as long as making or removing one thing takes.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// How long others may hold the lock: longer than making or removing one thing takes, which has its own
+/// limits.
+const PATIENCE: Duration = Duration::from_mins(30);
 
 /// The ledger of one user on one host.
 #[derive(Debug, Clone)]

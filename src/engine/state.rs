@@ -88,6 +88,8 @@ pub struct PendingReboot {
     pub step: StepKey,
     /// The boot identity that must change.
     pub boot: String,
+    /// What the step had learnt.
+    pub facts: BTreeMap<String, String>,
 }
 
 /// The last run of the sandbox.
@@ -177,7 +179,12 @@ impl State {
                 self.steps.insert(key, StepRecord::of(done));
             }
             Body::BootSeen { lane, boot } => self.saw(lane, boot),
-            Body::RebootStarted { lane, step, boot } => self.reboots_from(lane, step, boot),
+            Body::RebootStarted {
+                lane,
+                step,
+                boot,
+                facts,
+            } => self.reboots_from(lane, step, boot, facts),
             Body::RebootProven { lane, boot, .. } => {
                 self.saw(lane, boot);
                 self.reboots.remove(lane);
@@ -250,11 +257,18 @@ impl State {
     }
 
     /// A reboot of the machine, which runs this boot, is about to begin.
-    fn reboots_from(&mut self, lane: &LaneName, step: &StepId, boot: &str) {
+    fn reboots_from(
+        &mut self,
+        lane: &LaneName,
+        step: &StepId,
+        boot: &str,
+        facts: &BTreeMap<String, String>,
+    ) {
         self.saw(lane, boot);
         let pending = PendingReboot {
             step: StepKey::new(lane, step.as_str()),
             boot: boot.to_owned(),
+            facts: facts.clone(),
         };
         self.reboots.insert(lane.clone(), pending);
     }

@@ -118,6 +118,9 @@ pub enum Body {
         step: StepId,
         /// The boot identity that must change.
         boot: String,
+        /// What the step has learnt before it, without secrets.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        facts: BTreeMap<String, String>,
     },
     /// The node came back with another boot identity and has been steadily ready.
     RebootProven {

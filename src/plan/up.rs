@@ -1,5 +1,6 @@
 //! `wdev up`: from nothing to a cluster, on one screen.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ fn host(target: &Target) -> Lane {
 
 fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
-    steps.push(machine(target, build.node));
+    steps.push(machine(target, build));
     own_address(&mut steps, build)?;
     steps.push(clock::step(build)?);
     steps.hooks(build, "machine")?;
@@ -120,7 +121,7 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
 
 fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Result<Lane> {
     let mut steps = LaneBuilder::new(build.node.name.clone());
-    steps.push(machine(target, build.node));
+    steps.push(machine(target, build));
     if build.node.os == Os::Linux {
         own_address(&mut steps, build)?;
         steps.push(clock::step(build)?);
@@ -175,7 +176,8 @@ fn linux_prepare(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
     steps.hooks(build, "prepare")
 }
 
-fn machine(target: &Target, node: &Node) -> Machine {
+fn machine(target: &Target, build: &Build) -> Machine {
+    let node = build.node;
     let extra = |key: &str| {
         target
             .config
@@ -187,7 +189,7 @@ fn machine(target: &Target, node: &Node) -> Machine {
     };
     Machine {
         node: node.clone(),
-        deadline: machine_deadline(target),
+        deadline: machine_deadline(target, build.nodes),
         // A container's size is fixed when it is made.
         resizable: target.provider != ProviderName::Docker,
         extra: extra(target.provider.as_str()) + &extra(node.name.as_str()),
@@ -196,20 +198,35 @@ fn machine(target: &Target, node: &Node) -> Machine {
 
 /// How long making a machine may take: to boot, after the machines before it where they are made one
 /// after the other, and after its box has come over the network and was unpacked.
-fn machine_deadline(target: &Target) -> Duration {
+fn machine_deadline(target: &Target, nodes: &[Node]) -> Duration {
     let boot = target.config.timeouts.boot;
     match target.provider {
         ProviderName::Sim | ProviderName::Docker | ProviderName::Auto => boot,
         provider => {
-            let machines = u32::try_from(target.config.workers.len() + 1).unwrap_or(u32::MAX);
+            let machines = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
             let turns = if features(provider).parallel_creation {
                 1
             } else {
                 machines
             };
-            FETCH_A_BOX + boot.saturating_mul(turns)
+            FETCH_A_BOX.saturating_mul(boxes(nodes)) + boot.saturating_mul(turns)
         }
     }
+}
+
+/// How many boxes the machines are made of.
+fn boxes(nodes: &[Node]) -> u32 {
+    let all: BTreeSet<_> = nodes
+        .iter()
+        .map(|node| {
+            (
+                &node.machine.r#box,
+                &node.machine.box_version,
+                &node.machine.box_url,
+            )
+        })
+        .collect();
+    u32::try_from(all.len()).unwrap_or(u32::MAX)
 }
 
 fn no_cni(build: &Build) -> Option<String> {

@@ -1,5 +1,6 @@
 //! A small run, scripted with fixed times, and what the tests of sinks share.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -255,6 +256,7 @@ pub fn sample_run() -> Vec<Event> {
                 lane: winw1.clone(),
                 step: "features".into(),
                 boot: "boot-1".to_owned(),
+                facts: BTreeMap::new(),
             },
         ),
         (7_170, step_started("cp", "kernel", 2)),

@@ -77,7 +77,9 @@ impl Step for PowerStep {
     fn limits(&self) -> Limits {
         Limits {
             expected: Duration::from_secs(20),
-            deadline: Duration::from_mins(10),
+            // A Vagrant that an earlier run left behind may first have to end its boot; and removing a
+            // machine has limits of its own.
+            deadline: Duration::from_mins(45),
             attempts: 3,
             pause: Duration::from_secs(5),
         }

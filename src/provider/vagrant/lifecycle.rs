@@ -15,6 +15,9 @@ use crate::provider::{Machine, Power};
 
 /// What creating may take on top of booting: fetching and unpacking a box.
 const CREATE: Duration = Duration::from_hours(1);
+/// How long a machine waits for its turn to be made: for the boxes of those before it. The step's own
+/// deadline comes first.
+const TURN: Duration = Duration::from_hours(12);
 /// How long `destroy` waits for another Vagrant before it looks who that is.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(3);
 /// How often `up` may begin anew: after a leftover was removed, or the machine changed by itself.
@@ -95,7 +98,11 @@ impl Node {
             .because(format!(
                 "{ATTEMPTS} attempts ended without a running machine"
             ))
-            .advise("see its log: `docker logs` or the hypervisor's console"),
+            .advise(if self.caller.provider == "docker" {
+                "see its log: `docker logs`"
+            } else {
+                "look at its console in the hypervisor's own tool"
+            }),
         ))
     }
 
@@ -131,9 +138,10 @@ impl Node {
     }
 
     async fn vagrant_up(&self, held: &Held, io: &Io) -> Result<Ended> {
+        // A machine that is only off need not wait for another one's box.
         let mut creation = match &self.creation {
-            Some(lock) => Some(lock.take(CREATE + self.boot, io).await?),
-            None => None,
+            Some(lock) if self.id()?.is_none() => Some(lock.take(TURN, io).await?),
+            _ => None,
         };
         self.before_start(io).await?;
         if self.id()?.is_none() {

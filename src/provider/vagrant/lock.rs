@@ -23,9 +23,29 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The lock of one machine.
 #[derive(Debug, Clone)]
 pub struct MachineLock {
+    subject: Subject,
     tasks: Arc<Mutex<()>>,
     path: PathBuf,
     clock: Clock,
+}
+
+/// What a lock keeps apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// Vagrants of one machine.
+    Machine,
+    /// The making of machines on this host.
+    Making,
+}
+
+impl Subject {
+    /// Who has it, in words.
+    const fn other(self) -> &'static str {
+        match self {
+            Self::Machine => "another Vagrant is at work on this machine",
+            Self::Making => "another machine is being made on this host",
+        }
+    }
 }
 
 /// The lock, held. Dropping it lets go, unless a Vagrant that was given the file still runs.
@@ -48,10 +68,21 @@ impl Held {
 }
 
 impl MachineLock {
-    /// The lock whose file is `path`.
+    /// The lock of a machine, whose file is `path`.
     #[must_use]
     pub fn new(path: PathBuf, clock: Clock) -> Self {
+        Self::of(Subject::Machine, path, clock)
+    }
+
+    /// The lock under which machines are made one after the other; its file is `path`.
+    #[must_use]
+    pub fn for_making(path: PathBuf, clock: Clock) -> Self {
+        Self::of(Subject::Making, path, clock)
+    }
+
+    fn of(subject: Subject, path: PathBuf, clock: Clock) -> Self {
         Self {
+            subject,
             tasks: Arc::default(),
             path,
             clock,
@@ -66,7 +97,7 @@ impl MachineLock {
         tokio::select! {
             biased;
             () = io.stop.reached(Level::Interrupt) => Err(Box::new(
-                Failure::new(Kind::Interrupted, "interrupted while waiting for another Vagrant").permanent(),
+                Failure::new(Kind::Interrupted, format!("interrupted while waiting: {}", self.subject.other())).permanent(),
             )),
             taken = self.clock.timeout(patience, self.wait(io)) => {
                 taken.unwrap_or_else(|| Err(self.busy(patience)))
@@ -93,7 +124,7 @@ impl MachineLock {
             }
             if !told {
                 told = true;
-                io.note(format!("waiting for another Vagrant{}", self.who()));
+                io.note(format!("waiting: {}{}", self.subject.other(), self.who()));
             }
             self.clock.sleep(PAUSE).await;
         }
@@ -129,7 +160,7 @@ impl MachineLock {
         Box::new(
             Failure::new(
                 Kind::Busy,
-                format!("another Vagrant is at work on this machine{}", self.who()),
+                format!("{}{}", self.subject.other(), self.who()),
             )
             .because(format!("waited {} s for it", patience.as_secs()))
             .advise("wait until it ends, or end it, then run the same again"),

@@ -46,7 +46,6 @@ use super::{Features, Machine, Provider};
 use crate::channel::{Channel, Io, Os};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
-/// Where the failures were before they had a module of their own.
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 use crate::names::LaneName;
@@ -121,7 +120,7 @@ impl Vagrant {
         // Of these, two machines made at the same time get in each other's way.
         let creation = (!hypervisor::features(settings.provider).parallel_creation).then(|| {
             let file = settings.ledger.lock_file(settings.provider.as_str());
-            MachineLock::new(file, settings.clock)
+            MachineLock::for_making(file, settings.clock)
         });
         let site = Site {
             sandbox: settings.sandbox,

@@ -330,7 +330,7 @@ impl Hypervisor for Libvirt {
 /// `Busy` when a machine is being made; `Host` when libvirt or the ledger cannot be asked.
 pub async fn prune(ledger: &Ledger, clock: Clock, dry_run: bool, io: &Io) -> Result<Vec<Pruned>> {
     const PATIENCE: Duration = Duration::from_mins(2);
-    let making = MachineLock::new(ledger.lock_file(ProviderName::Libvirt.as_str()), clock);
+    let making = MachineLock::for_making(ledger.lock_file(ProviderName::Libvirt.as_str()), clock);
     let _held = making.take(PATIENCE, io).await?;
     images::prune(Virsh::new(clock), (ledger, clock), dry_run, io).await
 }
