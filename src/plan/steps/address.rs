@@ -12,11 +12,14 @@ use super::machine::{self, PRIVATE_MAC};
 use crate::channel::{Effect, Os, Script};
 use crate::config::model::ProviderName;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
 use crate::render::{linux, windows};
+
+/// The step's id.
+const ID: &str = "address";
 
 /// Why the step is not needed, where the provider sets the address by itself.
 ///
@@ -42,7 +45,7 @@ pub fn step(build: &Build) -> Result<Address> {
     let subnet = build.config.network.nodes;
     let address = format!("{}/{}", node.address, subnet.prefix_len());
     let guest = GuestStep {
-        id: "address".to_owned(),
+        id: ID.to_owned(),
         title: "give the node its own address".to_owned(),
         purpose: "the provider's address changes with every boot of the host".to_owned(),
         phase: match node.os {
@@ -85,13 +88,26 @@ pub struct Address {
 }
 
 impl Address {
-    /// The script with the MAC address that was learnt when the machine was started.
-    fn with_mac(&self, cx: &Context) -> Result<GuestStep> {
-        let mac = cx.fact(&cx.lane, machine::ID, PRIVATE_MAC);
+    /// The MAC address that was learnt last: by this step where the machine was found with another
+    /// adapter, else when the machine was started.
+    fn known_mac(cx: &Context) -> String {
+        let fact = |step| cx.fact(&cx.lane, step, PRIVATE_MAC);
+        fact(ID).or_else(|| fact(machine::ID)).unwrap_or_default()
+    }
+
+    fn with_mac(&self, mac: &str) -> Result<GuestStep> {
         Ok(GuestStep {
-            text: text(&self.node, self.subnet, &mac.unwrap_or_default())?,
+            text: text(&self.node, self.subnet, mac)?,
             ..self.guest.clone()
         })
+    }
+
+    async fn run_with(&self, mac: &str, cx: &Context) -> Result<Done> {
+        let mut done = self.with_mac(mac)?.run(cx).await?;
+        if !mac.is_empty() {
+            done.facts.insert(PRIVATE_MAC.to_owned(), mac.to_owned());
+        }
+        Ok(done)
     }
 }
 
@@ -131,7 +147,7 @@ impl Step for Address {
 
     /// Another adapter than the one that the machine has now is not in place.
     async fn probe(&self, cx: &Context) -> Result<Probe> {
-        let asked = self.with_mac(cx)?.ask(cx).await?;
+        let asked = self.with_mac(&Self::known_mac(cx))?.ask(cx).await?;
         if asked != Probe::InPlace {
             return Ok(asked);
         }
@@ -144,11 +160,26 @@ impl Step for Address {
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {
-        self.with_mac(cx)?.run(cx).await
+        let known = Self::known_mac(cx);
+        let failure = match self.run_with(&known, cx).await {
+            Err(failure) if !known.is_empty() && failure.kind == Kind::Step => failure,
+            ended => return ended,
+        };
+        // Somebody may have taken the adapter away, or put another in its place.
+        let machine = machine::up(cx).await?;
+        match machine.private_mac {
+            Some(mac) if mac != known => {
+                cx.io
+                    .note(format!("its adapter is another one now: {mac}"));
+                self.run_with(&mac, cx).await
+            }
+            _ => Err(failure),
+        }
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
-        self.with_mac(cx)?.verify(cx, done).await?;
+        let mac = done.facts.get(PRIVATE_MAC).map_or("", String::as_str);
+        self.with_mac(mac)?.verify(cx, done).await?;
         let address = self.node.address;
         cx.provider.use_address(&cx.lane, address, &cx.io).await
     }
