@@ -78,17 +78,10 @@ function Set-WdevOwnersOnly {
     Invoke-WdevNative -FilePath 'icacls.exe' -ArgumentList $arguments | Out-Null
 }
 
-# Makes a folder that only SYSTEM and the administrators can read; one that is there stays as it is.
+# Makes a folder that only SYSTEM and the administrators can read. One that is there is made so too: a run
+# may have been ended right after it made the folder.
 function Protect-WdevFolder {
     param([string]$Path)
-    $folder = Resolve-WdevPath -Path $Path
-    if (-not [System.IO.Directory]::Exists($folder)) {
-        [void][System.IO.Directory]::CreateDirectory($folder)
-        try {
-            Set-WdevOwnersOnly -Path $Path -Inherit '(OI)(CI)'
-        } catch {
-            [System.IO.Directory]::Delete($folder)
-            throw
-        }
-    }
+    [void][System.IO.Directory]::CreateDirectory((Resolve-WdevPath -Path $Path))
+    Set-WdevOwnersOnly -Path $Path -Inherit '(OI)(CI)'
 }

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // On Windows wdev also runs as its own helper, beside the command line that people use.
-    if let Some(done) = wdev::process::helper() {
+    // On Windows wdev also starts itself to press Ctrl-C at another console.
+    if let Some(done) = wdev::process::press_ctrl_c() {
         return if done {
             ExitCode::SUCCESS
         } else {

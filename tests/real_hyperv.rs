@@ -54,7 +54,11 @@ fn assert_running(host: &Host) {
 fn lifecycle(host: &Host) {
     // A third switch: Vagrant would ask which one is meant.
     host.world("new_switch", r#"{"Name": "Other"}"#);
-    host.up_to_the_unbuilt();
+    let events = host.up_to_the_unbuilt().events();
+    let (begun, proven) = events.reboots("cp");
+    assert_eq!((begun.len(), proven.len()), (1, 1), "the hook's reboot");
+    assert_ne!(begun, proven);
+    assert_eq!(boot(host, "cp").as_deref(), Some(proven[0]));
     assert!(
         host.switches().contains(&host.switch()),
         "{:?}",
@@ -106,11 +110,12 @@ fn lifecycle(host: &Host) {
         "it belongs to the sandbox"
     );
     let up = host.up_to_the_unbuilt();
-    let address = up.events();
+    let events = up.events();
     assert!(
-        !address.started("cp").contains(&"facts"),
+        !events.started("cp").contains(&"facts"),
         "what is done is not repeated"
     );
+    assert_eq!(events.reboots("cp"), (vec![], vec![]));
     for node in host.nodes() {
         assert_reached_by_its_own_address(host, node);
     }

@@ -16,7 +16,7 @@ use wdev::error::Kind;
 use wdev::render::linux::{self, HostEntry, KernelSettings};
 
 /// What the wrapper provides, printing what it is told.
-const HELPERS: &str = r#"set -euo pipefail
+const PROVIDED: &str = r#"set -euo pipefail
 wdev_fact() { printf 'fact %s=%s\n' "$1" "$2"; }
 wdev_log() { printf 'log %s\n' "$1"; }
 wdev_not_in_place() { printf 'not in place: %s\n' "$1"; }
@@ -67,7 +67,7 @@ impl Node {
         let output = Command::new(bash)
             .current_dir(self.dir.path())
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
-            .args(["-c", &format!("{HELPERS}\n{body}\n{changes}\n{call}\n")])
+            .args(["-c", &format!("{PROVIDED}\n{body}\n{changes}\n{call}\n")])
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -1,6 +1,9 @@
 //! The simulated world, as the engine sees it: through its provider and its channels.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where its helpers fail")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test ends where what it builds on fails"
+)]
 
 #[path = "sim_world/cluster.rs"]
 mod cluster;

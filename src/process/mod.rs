@@ -225,8 +225,8 @@ impl Command {
 /// When this process was started by another wdev to reach a child's console, as on Windows, does that
 /// and says whether it could; otherwise nothing.
 #[must_use]
-pub fn helper() -> Option<bool> {
-    system::helper(std::env::args_os())
+pub fn press_ctrl_c() -> Option<bool> {
+    system::press_ctrl_c(std::env::args_os())
 }
 
 /// One word of a command that a user of this host is told: for a POSIX shell, on Windows for PowerShell.

@@ -42,8 +42,8 @@ pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]
     words.join(" ")
 }
 
-/// A signal needs no helper.
-pub fn helper(_: std::env::ArgsOs) -> Option<bool> {
+/// A signal needs no process of its own.
+pub fn press_ctrl_c(_: std::env::ArgsOs) -> Option<bool> {
     None
 }
 

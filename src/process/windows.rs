@@ -6,7 +6,7 @@
 //! cannot be wdev itself without losing its own. Of the keys, a console group could be sent Ctrl-Break
 //! from outside, but Ruby, and so Vagrant, knows only Ctrl-C as a request to end; Ctrl-Break ends it on
 //! the spot (<https://docs.ruby-lang.org/en/master/Signal.html>: `Signal.list` has no `BREAK`). So wdev
-//! starts itself for a moment in the role of whoever sits at that console: [`helper`].
+//! starts itself for a moment in the role of whoever sits at that console: [`press_ctrl_c`].
 
 use std::env::ArgsOs;
 use std::ffi::{OsStr, OsString};
@@ -50,7 +50,7 @@ pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
 
 /// What [`interrupt`] starts: presses Ctrl-C in another console and says whether that could be done.
 /// Nothing when the arguments, the program's name first, ask for something else.
-pub fn helper(args: ArgsOs) -> Option<bool> {
+pub fn press_ctrl_c(args: ArgsOs) -> Option<bool> {
     let mut args = args.skip(1);
     if args.next()? != ROLE {
         return None;

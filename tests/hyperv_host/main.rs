@@ -11,7 +11,10 @@ mod common;
 
 mod check;
 mod doubles;
+#[path = "../fakes/mod.rs"]
+mod fakes;
 mod host;
 mod machine;
 mod network;
+mod shared;
 mod wdev;

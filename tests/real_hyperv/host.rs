@@ -12,8 +12,9 @@ use tempfile::TempDir;
 use crate::common;
 use crate::real::run::{Ended, Run};
 
-/// The hook that waits to be let go, as long as its file is not there.
-const WAIT: &str = "#!/bin/bash\n[[ -e /var/tmp/wdev-first ]] || { touch /var/tmp/wdev-first; exit 0; }\n\
+/// The hook asks for a reboot the first time; from then on it waits to be let go, as long as its file is
+/// not there.
+const WAIT: &str = "#!/bin/bash\n[[ -e /var/tmp/wdev-first ]] || { touch /var/tmp/wdev-first \"$WDEV_REBOOT\"; exit 0; }\n\
     touch /var/tmp/wdev-waits\nfor ((i = 0; i < 3000; i++)); do [[ -e /var/tmp/wdev-go ]] && exit 0; sleep 0.1; done\nexit 1\n";
 
 pub(crate) struct Host {

@@ -12,11 +12,16 @@ use super::machine::{self, PRIVATE_MAC};
 use crate::channel::{Effect, Os, Script};
 use crate::config::model::ProviderName;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
 use crate::render::{linux, windows};
+
+/// The step's id.
+const ID: &str = "address";
+/// The fact that names the machine's adapter at its start, where it has another one since.
+const INSTEAD: &str = "instead_of";
 
 /// Why the step is not needed, where the provider sets the address by itself.
 ///
@@ -42,7 +47,7 @@ pub fn step(build: &Build) -> Result<Address> {
     let subnet = build.config.network.nodes;
     let address = format!("{}/{}", node.address, subnet.prefix_len());
     let guest = GuestStep {
-        id: "address".to_owned(),
+        id: ID.to_owned(),
         title: "give the node its own address".to_owned(),
         purpose: "the provider's address changes with every boot of the host".to_owned(),
         phase: match node.os {
@@ -85,13 +90,34 @@ pub struct Address {
 }
 
 impl Address {
-    /// The script with the MAC address that was learnt when the machine was started.
-    fn with_mac(&self, cx: &Context) -> Result<GuestStep> {
-        let mac = cx.fact(&cx.lane, machine::ID, PRIVATE_MAC);
+    /// The MAC address of the machine's adapter, as it was when the machine was started, or as this step
+    /// has found it later.
+    fn known_mac(cx: &Context) -> String {
+        let fact = |step, key| cx.fact(&cx.lane, step, key);
+        let first = fact(machine::ID, PRIVATE_MAC);
+        let later = fact(ID, PRIVATE_MAC).filter(|_| fact(ID, INSTEAD) == first);
+        later.or(first).unwrap_or_default()
+    }
+
+    fn with_mac(&self, mac: &str) -> Result<GuestStep> {
         Ok(GuestStep {
-            text: text(&self.node, self.subnet, &mac.unwrap_or_default())?,
+            text: text(&self.node, self.subnet, mac)?,
             ..self.guest.clone()
         })
+    }
+
+    async fn run_with(&self, mac: &str, cx: &Context) -> Result<Done> {
+        let mut done = self.with_mac(mac)?.run(cx).await?;
+        let first = cx.fact(&cx.lane, machine::ID, PRIVATE_MAC);
+        if first.as_deref() != Some(mac) {
+            let facts = [
+                (PRIVATE_MAC, mac.to_owned()),
+                (INSTEAD, first.unwrap_or_default()),
+            ];
+            done.facts
+                .extend(facts.map(|(key, value)| (key.to_owned(), value)));
+        }
+        Ok(done)
     }
 }
 
@@ -131,7 +157,7 @@ impl Step for Address {
 
     /// Another adapter than the one that the machine has now is not in place.
     async fn probe(&self, cx: &Context) -> Result<Probe> {
-        let asked = self.with_mac(cx)?.ask(cx).await?;
+        let asked = self.with_mac(&Self::known_mac(cx))?.ask(cx).await?;
         if asked != Probe::InPlace {
             return Ok(asked);
         }
@@ -144,12 +170,245 @@ impl Step for Address {
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {
-        self.with_mac(cx)?.run(cx).await
+        let known = Self::known_mac(cx);
+        let failure = match self.run_with(&known, cx).await {
+            Err(failure) if failure.kind == Kind::Step => failure,
+            ended => return ended,
+        };
+        // Somebody may have taken the adapter away, or put another in its place.
+        let machine = machine::up(cx).await?;
+        match machine.private_mac {
+            Some(mac) if mac != known => {
+                cx.io.note(format!("its adapter is another one now: {mac}"));
+                self.run_with(&mac, cx).await
+            }
+            _ => Err(failure),
+        }
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
-        self.with_mac(cx)?.verify(cx, done).await?;
+        let first = || cx.fact(&cx.lane, machine::ID, PRIVATE_MAC);
+        let mac = done.facts.get(PRIVATE_MAC).cloned().or_else(first);
+        self.with_mac(&mac.unwrap_or_default())?
+            .verify(cx, done)
+            .await?;
         let address = self.node.address;
         cx.provider.use_address(&cx.lane, address, &cx.io).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::channel::{Channel, Io, Mode, Report};
+    use crate::clock::Clock;
+    use crate::config::model::MachineSpec;
+    use crate::engine::recorder::Recorder;
+    use crate::engine::state::{DoneRecord, Status, StepRecord};
+    use crate::engine::step::Known;
+    use crate::error::Failure;
+    use crate::names::{LaneName, StepKey};
+    use crate::plan::node::Role;
+    use crate::provider::{Features, Machine, Power, Provider};
+
+    /// A machine whose adapter has this address.
+    #[derive(Clone, Default)]
+    struct Host(Arc<Mutex<(String, u32)>>);
+
+    impl Host {
+        fn set(&self, mac: &str) {
+            mac.clone_into(&mut self.0.lock().unwrap().0);
+        }
+
+        fn ups(&self) -> u32 {
+            self.0.lock().unwrap().1
+        }
+    }
+
+    #[async_trait]
+    impl Provider for Host {
+        fn name(&self) -> &'static str {
+            "hyperv"
+        }
+
+        fn features(&self) -> Features {
+            features(ProviderName::Hyperv)
+        }
+
+        async fn check(&self, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn inspect(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
+            Ok(Machine {
+                power: Power::Running,
+                id: Some("1".to_owned()),
+                detail: "running".to_owned(),
+                address: None,
+                private_mac: Some(self.0.lock().unwrap().0.clone()),
+            })
+        }
+
+        async fn up(&self, node: &LaneName, io: &Io) -> Result<Machine> {
+            self.0.lock().unwrap().1 += 1;
+            self.inspect(node, io).await
+        }
+
+        async fn halt(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn restart(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn destroy(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        fn channel(&self, _node: &LaneName) -> Arc<dyn Channel> {
+            Arc::new(self.clone())
+        }
+    }
+
+    #[async_trait]
+    impl Channel for Host {
+        async fn run(&self, script: &Script, _io: &Io) -> Result<Report> {
+            let text = script.text.as_deref().unwrap_or_default();
+            let in_place = text.contains(self.0.lock().unwrap().0.as_str());
+            if !in_place && script.mode == Mode::Run {
+                return Err(Box::new(Failure::new(Kind::Step, "there is no adapter")));
+            }
+            Ok(Report {
+                in_place,
+                ..Report::default()
+            })
+        }
+
+        async fn upload(&self, _from: &Path, _to: &str, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn download(&self, _from: &str, _to: &Path, _io: &Io) -> Result<()> {
+            Ok(())
+        }
+
+        async fn exec(&self, _argv: &[String], _io: &Io) -> Result<i32> {
+            Ok(0)
+        }
+
+        async fn boot_identity(&self, _patience: Duration, _io: &Io) -> Result<String> {
+            Err(Box::new(Failure::new(Kind::Provider, "it says nothing")))
+        }
+    }
+
+    fn address(os: Os) -> Address {
+        let node = Node {
+            name: LaneName::new("w1"),
+            role: Role::Worker,
+            os,
+            os_title: String::new(),
+            address: Ipv4Addr::new(192, 168, 56, 11),
+            machine: MachineSpec::default(),
+            unique_name: "wdev-w1".to_owned(),
+        };
+        let subnet = "192.168.56.0/24".parse().unwrap();
+        let guest = GuestStep {
+            id: ID.to_owned(),
+            title: String::new(),
+            purpose: String::new(),
+            phase: "machine",
+            inputs: BTreeMap::new(),
+            limits: Limits {
+                expected: Duration::ZERO,
+                deadline: Duration::from_mins(1),
+                attempts: 1,
+                pause: Duration::ZERO,
+            },
+            os,
+            on_change: OnChange::Rerun,
+            text: None,
+            effects: Vec::new(),
+        };
+        Address {
+            guest,
+            node,
+            subnet,
+        }
+    }
+
+    fn finish(cx: &Context, step: &str, facts: BTreeMap<String, String>) {
+        let done = DoneRecord {
+            fingerprint: String::new(),
+            inputs: BTreeMap::new(),
+            facts,
+            machine: None,
+            took_ms: 0,
+            place: 1,
+            first: 1,
+            changed: BTreeMap::new(),
+        };
+        let record = StepRecord {
+            status: Status::Done,
+            done: Some(done),
+        };
+        cx.known.write(|state| {
+            state.steps.insert(StepKey::new(&cx.lane, step), record);
+        });
+    }
+
+    #[tokio::test]
+    async fn an_adapter_that_somebody_put_in_the_others_place_gets_the_address() {
+        for os in [Os::Linux, Os::Windows] {
+            let host = Host::default();
+            let cx = Context {
+                lane: LaneName::new("w1"),
+                provider: Arc::new(host.clone()),
+                io: Io::silent(),
+                clock: Clock::new(),
+                recorder: Recorder::new().0,
+                known: Known::default(),
+                machine: None,
+                changed: false,
+            };
+            let started = |mac: &str| {
+                let facts = BTreeMap::from([(PRIVATE_MAC.to_owned(), mac.to_owned())]);
+                finish(&cx, machine::ID, facts);
+            };
+            let step = address(os);
+            started("00:15:5d:00:00:01");
+            host.set("00:15:5d:00:00:01");
+            let done = step.run(&cx).await.unwrap();
+            assert_eq!((host.ups(), done.facts.len()), (0, 0));
+            finish(&cx, ID, done.facts);
+
+            host.set("00:15:5d:00:00:02");
+            assert_ne!(step.probe(&cx).await.unwrap(), Probe::InPlace);
+            let done = step.run(&cx).await.unwrap();
+            step.verify(
+                &cx,
+                &Done {
+                    proven: false,
+                    ..done.clone()
+                },
+            )
+            .await
+            .unwrap();
+            finish(&cx, ID, done.facts);
+            // The next runs of wdev know it.
+            assert_eq!(step.probe(&cx).await.unwrap(), Probe::InPlace);
+            finish(&cx, ID, step.run(&cx).await.unwrap().facts);
+            assert_eq!(step.probe(&cx).await.unwrap(), Probe::InPlace);
+            assert_eq!(host.ups(), 1);
+
+            // What a later start of the machine has learnt counts again.
+            host.set("00:15:5d:00:00:03");
+            started("00:15:5d:00:00:03");
+            assert_eq!(step.probe(&cx).await.unwrap(), Probe::InPlace);
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::event::Body;
 use crate::names::StepId;
 use crate::plan::node::Node;
-use crate::provider::Power;
+use crate::provider::{self, Power};
 
 /// The step that makes a machine.
 pub const ID: &str = "machine";
@@ -128,11 +128,7 @@ impl Step for Machine {
                 .note("restarting the machine, so that its new size counts");
             cx.provider.halt(&cx.lane, &cx.io).await?;
         }
-        let machine = cx.provider.up(&cx.lane, &cx.io).await?;
-        // A machine that does not tell yet is asked by the steps that need it.
-        if let Ok(boot) = cx.channel().boot_identity(PATIENCE, &cx.io).await {
-            saw(cx, boot).await?;
-        }
+        let machine = up(cx).await?;
         let address = machine.address.map(|address| address.to_string());
         let facts = [("address", address), (PRIVATE_MAC, machine.private_mac)]
             .into_iter()
@@ -145,6 +141,16 @@ impl Step for Machine {
             proven: true,
         })
     }
+}
+
+/// The node's machine, running and answering, with its boot recorded.
+pub(super) async fn up(cx: &Context) -> Result<provider::Machine> {
+    let machine = cx.provider.up(&cx.lane, &cx.io).await?;
+    // A machine that does not tell yet is asked by the steps that need it.
+    if let Ok(boot) = cx.channel().boot_identity(PATIENCE, &cx.io).await {
+        saw(cx, boot).await?;
+    }
+    Ok(machine)
 }
 
 /// Records the boot that the machine runs, and says when it is not the one that it ran last.

@@ -136,7 +136,7 @@ fn superuser(host: &Host, provider: ProviderName) -> Option<String> {
     ))
 }
 
-/// Ruby and some of Vagrant's helpers stumble over letters outside ASCII.
+/// Ruby and some programs that Vagrant calls stumble over letters outside ASCII.
 fn letters(host: &Host) -> Vec<String> {
     let strange = |path: &Path| !path.to_string_lossy().is_ascii();
     let mut warnings = Vec::new();

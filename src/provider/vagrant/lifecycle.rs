@@ -68,11 +68,13 @@ impl Node {
             if !ended.finished.ok() {
                 let known = self.id()?;
                 let (machine, said) = (&self.machine, &ended.said);
-                let hypervisor = &self.hypervisor;
-                if hypervisor
-                    .reclaim(machine, known.as_deref(), said, io)
-                    .await?
-                {
+                let reclaimed = {
+                    let _one_at_a_time = self.shared.lock().await;
+                    self.hypervisor
+                        .reclaim(machine, known.as_deref(), said, io)
+                        .await?
+                };
+                if reclaimed {
                     continue;
                 }
                 return Err(Box::new(ended.failure()));
@@ -252,6 +254,7 @@ impl Node {
             self.forget_boot()?;
             self.destroy_held(&held, io).await?;
         }
+        let _one_at_a_time = self.shared.lock().await;
         if self.hypervisor.remove_rest(&self.machine, io).await? {
             io.note(format!(
                 "removed what was left of the machine `{}`",

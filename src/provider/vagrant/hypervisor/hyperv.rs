@@ -4,6 +4,7 @@
 mod scripts;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -86,9 +87,16 @@ struct Removed {
 }
 
 impl HyperV {
-    /// For one sandbox.
+    /// For one sandbox on this host.
+    #[must_use]
     pub fn new(site: Site) -> Self {
-        let scripts = Scripts::new(site.dir.join("host"), site.clock);
+        Self::on(site, scripts::powershell())
+    }
+
+    /// For one sandbox on a host with another program in place of Windows PowerShell.
+    #[must_use]
+    pub fn on(site: Site, powershell: PathBuf) -> Self {
+        let scripts = Scripts::new(site.dir.join("host"), powershell, site.clock);
         Self { site, scripts }
     }
 
@@ -105,7 +113,7 @@ impl HyperV {
     }
 
     /// Gives the machine its second adapter and what the network plugin needs.
-    async fn tend(&self, id: &str, stop: bool, io: &Io) -> Result<Tended> {
+    async fn tend(&self, of: &MachineRef, id: &str, stop: bool, io: &Io) -> Result<Tended> {
         let choices = &self.site.choices;
         let machine = Given {
             machine: id,
@@ -119,7 +127,8 @@ impl HyperV {
             },
             stop,
         };
-        self.scripts.run("machine", &machine, TEND, io).await
+        let name = of.lane.as_str();
+        self.scripts.run("machine", name, &machine, TEND, io).await
     }
 
     /// Removes machines whose files are in the folder that Vagrant keeps for this one, but the `known`
@@ -138,7 +147,7 @@ impl HyperV {
         };
         let removed: Removed = self
             .scripts
-            .run("machine-remove", &rest, CHANGE, io)
+            .run("machine-remove", machine.lane.as_str(), &rest, CHANGE, io)
             .await?;
         Ok(removed.removed > 0)
     }
@@ -162,7 +171,10 @@ impl Hypervisor for HyperV {
             subnet: self.site.subnet.to_string(),
             address: self.address(),
         };
-        let Nothing {} = self.scripts.run("check", &check, LOOK, io).await?;
+        let Nothing {} = self
+            .scripts
+            .run("check", check.switch, &check, LOOK, io)
+            .await?;
         Ok(())
     }
 
@@ -176,21 +188,19 @@ impl Hypervisor for HyperV {
         let mut book = self.site.ledger.open(self.site.clock).await?;
         let facts = BTreeMap::from([("subnet".to_owned(), network.subnet.clone())]);
         book.claim(SWITCH, &switch, &self.site.sandbox, facts)?;
-        let Nothing {} = self.scripts.run("network", &network, CHANGE, io).await?;
+        let Nothing {} = self
+            .scripts
+            .run("network", &switch, &network, CHANGE, io)
+            .await?;
         Ok(())
     }
 
-    async fn before_use(&self, _machine: &MachineRef, id: &str, io: &Io) -> Result<bool> {
-        Ok(self.tend(id, true, io).await?.off)
+    async fn before_use(&self, machine: &MachineRef, id: &str, io: &Io) -> Result<bool> {
+        Ok(self.tend(machine, id, true, io).await?.off)
     }
 
-    async fn after_start(
-        &self,
-        _machine: &MachineRef,
-        id: &str,
-        io: &Io,
-    ) -> Result<Option<String>> {
-        Ok(Some(self.tend(id, false, io).await?.mac))
+    async fn after_start(&self, machine: &MachineRef, id: &str, io: &Io) -> Result<Option<String>> {
+        Ok(Some(self.tend(machine, id, false, io).await?.mac))
     }
 
     async fn reclaim(
@@ -207,17 +217,29 @@ impl Hypervisor for HyperV {
         self.remove_lost(machine, None, io).await
     }
 
+    /// Also of switches that an earlier subnet of the sandbox has left.
     async fn after_last(&self, io: &Io) -> Result<()> {
-        let switch = self.switch();
         let mut book = self.site.ledger.open(self.site.clock).await?;
-        if book.release(SWITCH, &switch, &self.site.sandbox)?.is_none() {
-            return Ok(());
+        let names: Vec<String> = book.all(SWITCH).map(|entry| entry.name.clone()).collect();
+        for name in names {
+            if book.release(SWITCH, &name, &self.site.sandbox)?.is_none() {
+                continue;
+            }
+            let gone = Switch { switch: &name };
+            let removed: Result<Nothing> = self
+                .scripts
+                .run("network-remove", &name, &gone, CHANGE, io)
+                .await;
+            match removed {
+                Ok(Nothing {}) => book.forget(SWITCH, &name)?,
+                // A machine of somebody else's is connected to it. The entry stays, for the next sandbox
+                // that goes.
+                Err(failure) if failure.kind == Kind::Host => {
+                    io.note(format!("the switch `{name}` stays: {failure}"));
+                }
+                Err(failure) => return Err(failure),
+            }
         }
-        let gone = Switch { switch: &switch };
-        let Nothing {} = self
-            .scripts
-            .run("network-remove", &gone, CHANGE, io)
-            .await?;
-        book.forget(SWITCH, &switch)
+        Ok(())
     }
 }

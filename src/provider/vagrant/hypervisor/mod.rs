@@ -2,7 +2,7 @@
 //! leaves behind.
 
 pub mod docker;
-mod hyperv;
+pub mod hyperv;
 pub mod libvirt;
 mod tool;
 pub mod vagrant_home;

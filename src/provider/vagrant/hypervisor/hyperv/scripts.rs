@@ -1,8 +1,8 @@
 //! Runs wdev's own PowerShell scripts on a Hyper-V host.
 //!
 //! They lie in `powershell/host/`, are part of the program, and are written into the rendered folder's
-//! `host/`, each beside the parameters that it was last given, to be read and used by hand. What they
-//! print is described in `common.ps1`.
+//! `host/`, each beside the parameters that it was last given for a machine or switch, to be read and
+//! used by hand. What they print is described in `common.ps1`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -57,16 +57,23 @@ enum Word {
 #[derive(Debug)]
 pub struct Scripts {
     folder: PathBuf,
+    /// Windows PowerShell, or what stands for it.
+    powershell: PathBuf,
     clock: Clock,
 }
 
 impl Scripts {
     /// Keeps the scripts in `folder`, which need not exist.
-    pub fn new(folder: PathBuf, clock: Clock) -> Self {
-        Self { folder, clock }
+    pub fn new(folder: PathBuf, powershell: PathBuf, clock: Clock) -> Self {
+        Self {
+            folder,
+            powershell,
+            clock,
+        }
     }
 
-    /// Runs the script `name` (without `.ps1`) and returns its result.
+    /// Runs the script `name` (without `.ps1`) and returns its result. `of` is the machine or switch that
+    /// it is run for: at one time a script may run for several.
     ///
     /// # Errors
     /// `Host` when this host must be changed by a person first, `Provider` when a cmdlet failed,
@@ -74,11 +81,12 @@ impl Scripts {
     pub async fn run<P: Serialize, R: for<'a> Deserialize<'a>>(
         &self,
         name: &str,
+        of: &str,
         parameters: &P,
         limit: Duration,
         io: &Io,
     ) -> Result<R> {
-        let given = self.write(name, parameters)?;
+        let given = self.write(name, of, parameters)?;
         let command = self.command(name, &given);
         let line = command.line();
         let mut end = None;
@@ -147,7 +155,7 @@ impl Scripts {
     }
 
     /// Writes the scripts and the parameters of one; returns the latter's path.
-    fn write<P: Serialize>(&self, name: &str, parameters: &P) -> Result<PathBuf> {
+    fn write<P: Serialize>(&self, name: &str, of: &str, parameters: &P) -> Result<PathBuf> {
         make_folder(&self.folder)?;
         for (script, text) in SCRIPTS {
             let path = self.folder.join(script);
@@ -156,7 +164,7 @@ impl Scripts {
                 write_whole(&path, text.as_bytes())?;
             }
         }
-        let path = self.folder.join(format!("{name}.json"));
+        let path = self.folder.join(format!("{name}-{of}.json"));
         let text = serde_json::to_vec_pretty(parameters).map_err(|error| {
             Failure::new(Kind::Bug, "cannot write a script's parameters").because(error)
         })?;
@@ -165,7 +173,7 @@ impl Scripts {
     }
 
     fn command(&self, name: &str, parameters: &Path) -> Command {
-        Command::new(program(std::env::var_os(VARIABLE)))
+        Command::new(&self.powershell)
             .args([
                 "-NoProfile",
                 "-NonInteractive",
@@ -180,8 +188,9 @@ impl Scripts {
     }
 }
 
-fn program(chosen: Option<OsString>) -> PathBuf {
-    chosen
+/// Windows PowerShell on this host.
+pub fn powershell() -> PathBuf {
+    std::env::var_os(VARIABLE)
         .filter(|chosen| !chosen.is_empty())
         .map_or_else(|| PathBuf::from("powershell"), PathBuf::from)
 }
