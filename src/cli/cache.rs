@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 use indicatif::BinaryBytes;
 use serde_json::json;
 
+use super::preflight::warnings;
 use super::run::block_on;
 use super::{Format, Globals};
-use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::home;
 use crate::ledger::Ledger;
-use crate::provider::vagrant::hypervisor::libvirt::{self, Pruned};
+use crate::provider::vagrant::hypervisor::libvirt::{self, Pruned, Tools};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -46,8 +46,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let Command::Prune(PruneArguments { dry_run }) = arguments.command;
     let format = globals.format(&[Format::Text, Format::Json])?;
     let ledger = Ledger::new(home::state_folder()?);
+    let ui_of_notes = *ui;
+    let notes = warnings(move |text| ui_of_notes.err(&format!("note: {text}")));
     let images = block_on(false, async {
-        libvirt::prune(&ledger, Clock::new(), dry_run, &Io::silent()).await
+        libvirt::prune(&Tools::of_host(), &ledger, Clock::new(), dry_run, &notes).await
     })?;
     if format == Format::Json {
         let images: Vec<_> = images.iter().map(row).collect();

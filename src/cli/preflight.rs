@@ -60,7 +60,7 @@ pub(super) fn check(
 }
 
 /// Passes on what a check remarks, and nothing else.
-fn warnings(warn: impl Fn(&str) + Send + Sync + 'static) -> Io {
+pub(super) fn warnings(warn: impl Fn(&str) + Send + Sync + 'static) -> Io {
     Io {
         output: Arc::new(move |line: Line| {
             if line.stream == Stream::Note {

@@ -1,6 +1,7 @@
 //! The host-only interface and the master of linked clones: made by Vagrant, gone with the last sandbox.
 
 use wdev::provider::vagrant::hypervisor::Hypervisor;
+use wdev::provider::vagrant::hypervisor::at_work::Watch;
 
 use crate::world::{World, cp, named_now, nothing};
 
@@ -80,11 +81,55 @@ async fn an_interface_that_vagrant_was_killed_over_is_found() {
     assert_eq!(world.changes(), removed, "Vagrant cannot work beside it");
 
     world.interface("vboxnet2", "");
-    sandbox.after_last(&world.io()).await.unwrap();
+    sandbox.remove_rest(&cp(), &world.io()).await.unwrap();
     assert_eq!(
         world.changes().last().unwrap(),
         "hostonlyif remove vboxnet2"
     );
+}
+
+#[tokio::test]
+async fn an_interface_without_an_address_that_nobody_of_ours_can_have_made_stays() {
+    let mut world = World::new();
+    let sandbox = world.sandbox("a");
+    sandbox.before_start(&cp(), &world.io()).await.unwrap();
+    world.interface("vboxnet0", OURS);
+    sandbox.after_start(&cp(), "m1", &world.io()).await.unwrap();
+    world.interface("vboxnet1", "");
+    sandbox.remove_rest(&cp(), &world.io()).await.unwrap();
+    sandbox.after_last(&world.io()).await.unwrap();
+    let removed = [
+        "dhcpserver remove --ifname vboxnet0",
+        "hostonlyif remove vboxnet0",
+    ];
+    assert_eq!(world.changes(), removed);
+    assert!(world.shown().contains("`vboxnet1`"), "{}", world.shown());
+}
+
+#[tokio::test]
+async fn while_a_vagrant_is_at_work_what_it_may_use_stays_for_the_next_time() {
+    let mut world = World::new();
+    let sandbox = world.sandbox("a");
+    sandbox.before_start(&cp(), &world.io()).await.unwrap();
+    world.interface("vboxnet0", OURS);
+    world.machine(&named_now("debian", 7), "master", "");
+    world.master("master");
+    sandbox.after_start(&cp(), "m1", &world.io()).await.unwrap();
+    world.watch = Watch::Told(true);
+    let busy = world.sandbox("a");
+    busy.after_last(&world.io()).await.unwrap();
+    assert_eq!(world.changes(), [""; 0]);
+    assert_eq!(world.shown().matches("a Vagrant that runs").count(), 2);
+
+    world.watch = Watch::Told(false);
+    let later = world.sandbox("b");
+    later.after_last(&world.io()).await.unwrap();
+    let removed = [
+        "unregistervm master --delete",
+        "dhcpserver remove --ifname vboxnet0",
+        "hostonlyif remove vboxnet0",
+    ];
+    assert_eq!(world.changes(), removed);
 }
 
 #[tokio::test]

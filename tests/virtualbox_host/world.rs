@@ -9,6 +9,7 @@ use wdev::clock::Clock;
 use wdev::diagnose::Said;
 use wdev::ledger::Ledger;
 use wdev::provider::vagrant::MachineRef;
+use wdev::provider::vagrant::hypervisor::at_work::Watch;
 use wdev::provider::vagrant::hypervisor::vagrant_home::VagrantHome;
 use wdev::provider::vagrant::hypervisor::virtualbox::VirtualBox;
 use wdev::provider::vagrant::hypervisor::virtualbox::host::Places;
@@ -36,6 +37,7 @@ pub struct World {
     interfaces: Vec<(String, String)>,
     disks: Vec<(String, String, String)>,
     more: String,
+    pub watch: Watch,
 }
 
 impl World {
@@ -48,6 +50,7 @@ impl World {
             interfaces: Vec::new(),
             disks: Vec::new(),
             more: String::new(),
+            watch: Watch::Told(false),
         };
         for sandbox in ["a", "b"] {
             let folder = world.path(&format!("{sandbox}/rendered"));
@@ -177,7 +180,7 @@ impl World {
             etc_vbox: self.path("etc-vbox"),
             modules: self.path("modules"),
             kernel: self.path("osrelease"),
-            processes: false,
+            watch: self.watch,
         }
     }
 

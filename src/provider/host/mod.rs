@@ -254,14 +254,14 @@ fn filesystem(folder: &Path, mounts: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A Linux host with Vagrant and nothing else.
+    /// A Linux host with Vagrant, its plugins, and nothing else.
     pub(super) fn bare() -> Host {
         Host {
             system: System::Linux,
             x86: true,
             vagrant: true,
             programs: BTreeMap::new(),
-            plugins: Vec::new(),
+            plugins: vec!["vagrant-libvirt".into(), "vagrant-vmware-desktop".into()],
             kvm: false,
             virtualization: false,
             vbox_driver: false,

@@ -16,6 +16,7 @@ pub(super) const WSL_ADVICE: &str = "run wdev on Windows itself, with Vagrant fo
 pub fn check(host: &Host, provider: ProviderName) -> Result<Vec<String>> {
     let data = Data::read()?;
     inside_wsl(host, provider)?;
+    plugin(&data, host, provider)?;
     let mut warnings = Vec::new();
     if let Some(distribution) = host
         .wsl
@@ -121,6 +122,28 @@ fn inside_wsl(host: &Host, provider: ProviderName) -> Result<()> {
     Err(Box::new(failure))
 }
 
+/// Without its plugin, Vagrant knows nothing of a provider.
+fn plugin(data: &Data, host: &Host, provider: ProviderName) -> Result<()> {
+    let hypervisor = data.hypervisor(provider);
+    let Some(plugin) = hypervisor.and_then(|it| it.plugin.as_ref()) else {
+        return Ok(());
+    };
+    if host.plugins.contains(plugin) {
+        return Ok(());
+    }
+    Err(Box::new(
+        Failure::new(
+            Kind::Host,
+            format!("Vagrant's plugin `{plugin}` is not installed"),
+        )
+        .because(format!("Vagrant needs it for the provider `{provider}`"))
+        .advise(format!(
+            "install it: `vagrant plugin install {plugin}`, or your distribution's package of it"
+        ))
+        .permanent(),
+    ))
+}
+
 /// VirtualBox keeps machines per user: those that root made are lost to everybody else.
 fn superuser(host: &Host, provider: ProviderName) -> Option<String> {
     if provider != ProviderName::Virtualbox || !(host.root || host.sudo.is_some()) {
@@ -208,6 +231,20 @@ mod tests {
         host.x86 = false;
         assert!(warnings(&host, ProviderName::VmwareDesktop).contains("x86-64 only"));
         assert_eq!(warnings(&host, ProviderName::Docker), "");
+    }
+
+    #[test]
+    fn a_provider_without_its_plugin_is_refused_with_the_command() {
+        let mut host = bare();
+        host.plugins = vec!["vagrant-vmware-desktop".into()];
+        let failure = check(&host, ProviderName::Libvirt).unwrap_err();
+        assert_eq!(failure.kind.exit_code(), 4);
+        assert!(failure.permanent);
+        let advice = failure.advice.join("\n");
+        let command = "`vagrant plugin install vagrant-libvirt`";
+        assert!(advice.contains(command), "{advice}");
+        assert!(check(&host, ProviderName::VmwareDesktop).is_ok());
+        assert!(check(&host, ProviderName::Virtualbox).is_ok());
     }
 
     #[test]

@@ -4,20 +4,27 @@
 //! process (`action/create_networks.rb`, `action/handle_box_image.rb`), and wdev starts a process per
 //! machine: so machines are made in turn, and boot side by side.
 
+mod description;
 mod images;
 pub mod kvm;
+mod layers;
 mod range;
 mod virsh;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::description::Network;
+use self::images::Images;
 pub use self::images::Pruned;
-use self::virsh::{Network, Virsh};
+use self::virsh::Virsh;
 use super::super::MachineRef;
 use super::super::lock::MachineLock;
+use super::at_work::Watch;
+use super::vagrant_home::VagrantHome;
 use super::{Hypervisor, Site};
 use crate::channel::{Io, Os};
 use crate::clock::Clock;
@@ -26,6 +33,8 @@ use crate::diagnose::Said;
 use crate::error::{Failure, Kind, Result};
 use crate::ledger::Ledger;
 
+/// Vagrant's name of the provider.
+const PROVIDER: &str = "libvirt";
 /// The network through which Vagrant reaches the machines, shared by all of its projects
 /// (vagrant-libvirt, `lib/vagrant-libvirt/config.rb`: `management_network_name`).
 const MANAGEMENT: &str = "vagrant-libvirt";
@@ -40,23 +49,73 @@ const LEFT_WORDS: [&str; 2] = [
     "Volume for domain is already created",
 ];
 
+/// What is asked on this host. Tests put others in their place.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    /// `virsh`.
+    pub virsh: PathBuf,
+    /// `qemu-img`.
+    pub image: PathBuf,
+    /// How it is known whether a Vagrant is at work.
+    pub watch: Watch,
+    /// How long the copy of a box's disk may stand still before it counts as given up.
+    pub stall: Duration,
+    /// Vagrant's own folder, with the boxes.
+    pub vagrant_home: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Those on `PATH`.
+    #[must_use]
+    pub fn of_host() -> Self {
+        Self {
+            virsh: "virsh".into(),
+            image: "qemu-img".into(),
+            watch: Watch::Processes,
+            stall: Duration::from_mins(1),
+            vagrant_home: VagrantHome::of_user().map(|home| home.path().to_owned()),
+        }
+    }
+}
+
 /// libvirt, for one sandbox.
 #[derive(Debug)]
 pub struct Libvirt {
     site: Site,
     virsh: Virsh,
+    tools: Tools,
 }
 
 impl Libvirt {
-    /// For one sandbox.
+    /// For one sandbox on this host.
     #[must_use]
     pub fn new(site: Site) -> Self {
-        let virsh = Virsh::new(site.clock);
-        Self { site, virsh }
+        Self::on(site, Tools::of_host())
     }
 
-    fn ledger(&self) -> (&Ledger, Clock) {
-        (&self.site.ledger, self.site.clock)
+    /// For one sandbox, with these tools.
+    #[must_use]
+    pub fn on(site: Site, tools: Tools) -> Self {
+        let virsh = Virsh::new(tools.virsh.clone(), site.clock);
+        Self { site, virsh, tools }
+    }
+
+    fn images(&self) -> Images<'_> {
+        Images {
+            virsh: &self.virsh,
+            tools: &self.tools,
+            ledger: &self.site.ledger,
+            clock: self.site.clock,
+        }
+    }
+
+    /// Whether `virsh` is there; tells if not. A sandbox must go also where libvirt has gone.
+    fn can_ask(&self, io: &Io) -> bool {
+        let there = self.virsh.is_there();
+        if !there {
+            io.note("there is no `virsh` any more: what libvirt still has of the sandbox stays");
+        }
+        there
     }
 
     async fn answers(&self, io: &Io) -> Result<()> {
@@ -104,7 +163,7 @@ impl Libvirt {
             return Ok(());
         }
         // Left from before `network.nodes` was changed.
-        if self.is_used(name, io).await? {
+        if self.user_of(name, io).await?.is_some() {
             return Err(Box::new(
                 Failure::new(
                     Kind::Host,
@@ -125,27 +184,30 @@ impl Libvirt {
         self.virsh.remove_network(name, io).await
     }
 
-    /// Whether a machine, running or not, is in the network.
-    async fn is_used(&self, network: &str, io: &Io) -> Result<bool> {
+    /// The name of a machine, running or not, that is in the network.
+    async fn user_of(&self, network: &str, io: &Io) -> Result<Option<String>> {
         for domain in self.virsh.domains(io).await? {
             if self.virsh.networks_of(&domain, io).await?.contains(network) {
-                return Ok(true);
+                return Ok(Some(domain));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
-    /// Removes the network, unless a machine is in it or it is not there. Says whether it is gone.
-    async fn drop_network(&self, name: &str, io: &Io) -> Result<bool> {
+    /// Removes the network, unless a machine is in it or it is not there. Returns what keeps it.
+    async fn drop_network(&self, name: &str, io: &Io) -> Result<Option<String>> {
         let networks = self.virsh.networks(io).await?;
         let Some(network) = networks.iter().find(|network| network.name == name) else {
-            return Ok(true);
+            return Ok(None);
         };
-        if network.connected || self.is_used(name, io).await? {
-            return Ok(false);
+        if let Some(user) = self.user_of(name, io).await? {
+            return Ok(Some(format!("the machine `{user}` is in it")));
+        }
+        if network.connected {
+            return Ok(Some("something that runs is connected to it".to_owned()));
         }
         self.virsh.remove_network(name, io).await?;
-        Ok(true)
+        Ok(None)
     }
 
     /// Notes that this sandbox uses the network of all of Vagrant's projects, where wdev is about to
@@ -160,20 +222,13 @@ impl Libvirt {
 
     /// Notes base volumes that the machine has caused.
     async fn settle(&self, unique: &str, disks: &BTreeSet<String>, io: &Io) -> Result<()> {
-        images::settle(
-            self.virsh,
-            self.ledger(),
-            unique,
-            disks,
-            &self.site.sandbox,
-            io,
-        )
-        .await
+        let sandbox = &self.site.sandbox;
+        self.images().settle(unique, disks, sandbox, io).await
     }
 
     /// Removes a machine by its name, with those of its disks that carry it. Says whether there was one.
     async fn remove(&self, unique: &str, io: &Io) -> Result<bool> {
-        let disks = self.virsh.disks(unique, io).await?;
+        let disks = self.virsh.files(unique, io).await?;
         self.settle(unique, &disks, io).await?;
         let mut found = false;
         if self.virsh.domain_id(unique, io).await?.is_some() {
@@ -189,7 +244,7 @@ impl Libvirt {
             ];
             self.virsh.run(&args, io).await?;
         }
-        for volume in self.virsh.volumes(io).await? {
+        for volume in self.virsh.volumes(io).await?.all {
             // A disk of another machine, or one that the user has added, may stay.
             let attached = disks.contains(&volume.path) && belongs(&volume.name, unique);
             if attached || is_main_disk(&volume.name, unique) {
@@ -243,8 +298,10 @@ impl Hypervisor for Libvirt {
         self.claim_management(there).await?;
         let unique = &machine.unique;
         if self.virsh.domain_id(unique, io).await?.is_none() {
-            let ledger = self.ledger();
-            images::before_making(self.virsh, ledger, unique, &self.site.sandbox, io).await?;
+            let boxes = images::boxes(&self.site.dir);
+            let sandbox = &self.site.sandbox;
+            let images = self.images();
+            images.before_making(unique, sandbox, &boxes, io).await?;
         }
         Ok(())
     }
@@ -255,7 +312,7 @@ impl Hypervisor for Libvirt {
         _id: &str,
         io: &Io,
     ) -> Result<Option<String>> {
-        let disks = self.virsh.disks(&machine.unique, io).await?;
+        let disks = self.virsh.files(&machine.unique, io).await?;
         self.settle(&machine.unique, &disks, io).await?;
         match machine.os {
             // Vagrant sets the address.
@@ -301,15 +358,19 @@ impl Hypervisor for Libvirt {
     }
 
     async fn remove_rest(&self, machine: &MachineRef, io: &Io) -> Result<bool> {
+        if !self.can_ask(io) {
+            return Ok(false);
+        }
         self.remove(&machine.unique, io).await
     }
 
     async fn after_last(&self, io: &Io) -> Result<()> {
-        if !self.drop_network(&self.site.network, io).await? {
-            io.note(format!(
-                "the network `{}` stays: a machine that wdev has not made is in it",
-                self.site.network
-            ));
+        if !self.can_ask(io) {
+            return Ok(());
+        }
+        let network = &self.site.network;
+        if let Some(why) = self.drop_network(network, io).await? {
+            io.note(format!("the network `{network}` stays: {why}"));
         }
         let clock = self.site.clock;
         let mut open = self.site.ledger.open(clock).await?;
@@ -328,11 +389,23 @@ impl Hypervisor for Libvirt {
 ///
 /// # Errors
 /// `Busy` when a machine is being made; `Host` when libvirt or the ledger cannot be asked.
-pub async fn prune(ledger: &Ledger, clock: Clock, dry_run: bool, io: &Io) -> Result<Vec<Pruned>> {
+pub async fn prune(
+    tools: &Tools,
+    ledger: &Ledger,
+    clock: Clock,
+    dry_run: bool,
+    io: &Io,
+) -> Result<Vec<Pruned>> {
     const PATIENCE: Duration = Duration::from_mins(2);
     let making = MachineLock::for_making(ledger.lock_file(ProviderName::Libvirt.as_str()), clock);
     let _held = making.take(PATIENCE, io).await?;
-    images::prune(Virsh::new(clock), (ledger, clock), dry_run, io).await
+    let images = Images {
+        virsh: &Virsh::new(tools.virsh.clone(), clock),
+        tools,
+        ledger,
+        clock,
+    };
+    images.prune(dry_run, io).await
 }
 
 #[cfg(test)]

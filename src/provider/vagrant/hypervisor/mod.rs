@@ -1,6 +1,7 @@
 //! What a hypervisor needs beside Vagrant: checks of the host, what machines share there, what Vagrant
 //! leaves behind.
 
+pub mod at_work;
 pub mod docker;
 pub mod hyperv;
 pub mod libvirt;

@@ -143,6 +143,7 @@ impl Hypervisor for VirtualBox {
         let manage = self.manage(io).await?;
         let known = self.known(machine);
         let making = self.making(machine).await?;
+        let begun = making.is_some();
         self.claim_masters(&manage, making.as_ref(), io).await?;
         if known.is_none() {
             if let Some(making) = making {
@@ -152,7 +153,7 @@ impl Hypervisor for VirtualBox {
             }
             self.note_making(&manage, machine, io).await?;
         }
-        self.claim_interface(&manage, io).await
+        self.claim_interface(&manage, begun, io).await
     }
 
     async fn after_start(&self, machine: &MachineRef, id: &str, io: &Io) -> Result<Option<String>> {
@@ -205,9 +206,10 @@ impl Hypervisor for VirtualBox {
         if let Some(making) = self.making(machine).await? {
             self.claim_masters(&manage, Some(&making), io).await?;
             let swept = self.sweep(&manage, &making, None, io).await?;
+            let swept = swept.and(self.forget_unfinished(&manage, io).await?);
             removed |= swept.removed;
             if swept.left {
-                io.note("a half-made machine stays: a Vagrant that runs may be making it");
+                io.note("something half-made stays: a Vagrant that runs may be making it");
             } else {
                 let mut ledger = self.site.ledger.open(self.site.clock).await?;
                 ledger.forget(KIND, &machine.unique)?;

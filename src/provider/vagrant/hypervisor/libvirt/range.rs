@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 
-use super::virsh::Network;
+use super::description::Network;
 use crate::error::{Failure, Kind};
 
 /// Where the kernel lists its IPv4 routes: `Documentation/filesystems/proc.rst`; the columns are those of

@@ -1,12 +1,15 @@
 //! libvirt's system instance, asked through `virsh`.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ipnet::Ipv4Net;
-use roxmltree::{Document, Node};
+use roxmltree::Document;
 
 use super::super::tool::ask;
+use super::description::{
+    Disk, Network, Volume, disks_in, mac_in, network_in, networks_in, path_of_row, volume_in,
+};
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
@@ -18,45 +21,46 @@ const SYSTEM: &str = "qemu:///system";
 /// How long libvirt may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
 
+/// How libvirt says that there is no such thing, in English (`src/util/virerror.c`: "Domain not found",
+/// "Network not found", "Storage volume not found", "Storage pool not found").
+const NO_SUCH: &str = " not found: ";
+/// All that `virsh` says of a machine that cannot be looked up, whatever the cause
+/// (`tools/virsh-util.c`).
+const NO_DOMAIN: &str = "failed to get domain";
+/// How libvirt says that a pool does not run (`src/storage/storage_driver.c`).
+const NOT_ACTIVE: &str = "is not active";
+
 /// `virsh`, connected to the system instance.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Virsh {
+    program: PathBuf,
     clock: Clock,
 }
 
-/// A virtual network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
-    /// Its name.
-    pub name: String,
-    /// The subnets that the host has an address in.
-    pub subnets: Vec<Ipv4Net>,
-    /// Whether a running machine is connected to it.
-    pub connected: bool,
-}
-
-/// A volume of a storage pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Volume {
-    /// Its name.
-    pub name: String,
-    /// The file.
-    pub path: String,
-    /// How many bytes the file has.
-    pub bytes: u64,
-    /// The file that it is a layer on.
-    pub backing: Option<String>,
+/// The volumes of this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Volumes {
+    /// Those that libvirt tells of.
+    pub all: Vec<Volume>,
+    /// The pools that may hold others, or other ones than it tells: they do not run, or could not be
+    /// looked through anew.
+    pub unseen: BTreeSet<String>,
 }
 
 impl Virsh {
-    /// With the clock for its limits.
-    pub fn new(clock: Clock) -> Self {
-        Self { clock }
+    /// This program, with the clock for its limits.
+    pub fn new(program: PathBuf, clock: Clock) -> Self {
+        Self { program, clock }
+    }
+
+    /// Whether it is installed.
+    pub fn is_there(&self) -> bool {
+        which::which(&self.program).is_ok()
     }
 
     /// Asks anything; the exit code is the caller's to judge.
     pub async fn ask(&self, args: &[&str], io: &Io) -> Result<(Finished, Vec<String>)> {
-        let command = Command::new("virsh")
+        let command = Command::new(&self.program)
             .args(["--quiet", "--connect", SYSTEM])
             .args(args.iter().copied());
         ask("libvirt", command, LIMIT, self.clock, io).await
@@ -72,10 +76,41 @@ impl Virsh {
         Ok(lines.filter(|line| !line.is_empty()).collect())
     }
 
-    /// Asks for a description. None when the thing is gone.
+    /// Asks for a description. None when libvirt says that there is no such thing.
     async fn xml(&self, args: &[&str], io: &Io) -> Result<Option<String>> {
         let (finished, lines) = self.ask(args, io).await?;
-        Ok(finished.ok().then(|| lines.join("\n")))
+        if !finished.ok() {
+            return if says(&finished, NO_SUCH) {
+                Ok(None)
+            } else {
+                Err(failed(args, finished))
+            };
+        }
+        let xml = lines.join("\n");
+        match Document::parse(&xml) {
+            Ok(_) => Ok(Some(xml)),
+            Err(error) => Err(Box::new(
+                Failure::new(
+                    Kind::Provider,
+                    format!("`virsh {}` does not describe it", args.join(" ")),
+                )
+                .because(error),
+            )),
+        }
+    }
+
+    /// The description of a machine. None when there is no such machine.
+    async fn domain(&self, name: &str, io: &Io) -> Result<Option<String>> {
+        match self.xml(&["dumpxml", name], io).await {
+            Err(failure) if failure.output.iter().any(|line| line.contains(NO_DOMAIN)) => {
+                // Why it cannot be looked up is not said.
+                if self.domains(io).await?.iter().any(|known| known == name) {
+                    return Err(failure);
+                }
+                Ok(None)
+            }
+            answer => answer,
+        }
     }
 
     /// Does something; that it was done already is the caller's to ask.
@@ -112,21 +147,27 @@ impl Virsh {
         Ok(())
     }
 
-    /// The files of a machine's disks, without the layers below them; none when it is gone.
-    pub async fn disks(&self, domain: &str, io: &Io) -> Result<BTreeSet<String>> {
-        let xml = self.xml(&["dumpxml", domain], io).await?;
+    /// A machine's disks; none when it is gone.
+    pub async fn disks(&self, domain: &str, io: &Io) -> Result<Vec<Disk>> {
+        let xml = self.domain(domain, io).await?;
         Ok(xml.as_deref().map(disks_in).unwrap_or_default())
+    }
+
+    /// The files of a machine's disks, without the layers below them; none when it is gone.
+    pub async fn files(&self, domain: &str, io: &Io) -> Result<BTreeSet<String>> {
+        let disks = self.disks(domain, io).await?;
+        Ok(disks.into_iter().filter_map(|disk| disk.path).collect())
     }
 
     /// The networks that a machine is defined to be in; none when it is gone.
     pub async fn networks_of(&self, domain: &str, io: &Io) -> Result<BTreeSet<String>> {
-        let xml = self.xml(&["dumpxml", domain], io).await?;
+        let xml = self.domain(domain, io).await?;
         Ok(xml.as_deref().map(networks_in).unwrap_or_default())
     }
 
     /// The MAC address of a machine's adapter in a network.
     pub async fn mac(&self, domain: &str, network: &str, io: &Io) -> Result<Option<String>> {
-        let xml = self.xml(&["dumpxml", domain], io).await?;
+        let xml = self.domain(domain, io).await?;
         Ok(xml.as_deref().and_then(|xml| mac_in(xml, network)))
     }
 
@@ -148,16 +189,27 @@ impl Virsh {
         self.run(&["net-undefine", name], io).await
     }
 
-    /// The volumes of all running pools.
-    pub async fn volumes(&self, io: &Io) -> Result<Vec<Volume>> {
-        let mut volumes = Vec::new();
-        for pool in self.lines(&["pool-list", "--name"], io).await? {
-            // Files that came or went without libvirt's knowledge; a pool that cannot be read is empty.
-            self.ask(&["pool-refresh", &pool], io).await?;
-            let (_, rows) = self.ask(&["vol-list", &pool], io).await?;
+    /// The volumes of all pools.
+    pub async fn volumes(&self, io: &Io) -> Result<Volumes> {
+        let mut volumes = Volumes::default();
+        for pool in self.lines(&["pool-list", "--all", "--name"], io).await? {
+            // Files that came or went without libvirt's knowledge. It stops a pool that it cannot read.
+            let (refreshed, _) = self.ask(&["pool-refresh", &pool], io).await?;
+            if !refreshed.ok() {
+                volumes.unseen.insert(pool.clone());
+            }
+            let args = ["vol-list", &pool];
+            let (finished, rows) = self.ask(&args, io).await?;
+            if !finished.ok() {
+                if says(&finished, NO_SUCH) || says(&finished, NOT_ACTIVE) {
+                    volumes.unseen.insert(pool);
+                    continue;
+                }
+                return Err(failed(&args, finished));
+            }
             for path in rows.iter().filter_map(|row| path_of_row(row)) {
                 if let Some(xml) = self.xml(&["vol-dumpxml", path], io).await? {
-                    volumes.extend(volume_in(&xml));
+                    volumes.all.extend(volume_in(&xml, &pool));
                 }
             }
         }
@@ -170,96 +222,8 @@ impl Virsh {
     }
 }
 
-/// `NAME   PATH`, in columns.
-fn path_of_row(row: &str) -> Option<&str> {
-    let (_, path) = row.trim().rsplit_once("  ")?;
-    Some(path.trim()).filter(|path| !path.is_empty())
-}
-
-fn parsed<T>(xml: &str, read: impl FnOnce(Node) -> T) -> Option<T> {
-    Document::parse(xml)
-        .ok()
-        .map(|document| read(document.root_element()))
-}
-
-fn all<'a>(root: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
-    root.descendants()
-        .filter(move |node| node.has_tag_name(name))
-}
-
-fn disks_in(xml: &str) -> BTreeSet<String> {
-    parsed(xml, |root| {
-        all(root, "disk")
-            .filter_map(|disk| disk.children().find(|node| node.has_tag_name("source")))
-            .filter_map(|source| source.attribute("file").map(str::to_owned))
-            .collect()
-    })
-    .unwrap_or_default()
-}
-
-fn networks_in(xml: &str) -> BTreeSet<String> {
-    parsed(xml, |root| {
-        all(root, "interface")
-            .flat_map(|interface| interface.children())
-            .filter(|node| node.has_tag_name("source"))
-            .filter_map(|source| source.attribute("network").map(str::to_owned))
-            .collect()
-    })
-    .unwrap_or_default()
-}
-
-fn mac_in(xml: &str, network: &str) -> Option<String> {
-    let child = |interface: Node, name: &str, attribute: &str| {
-        let node = interface.children().find(|node| node.has_tag_name(name))?;
-        node.attribute(attribute).map(str::to_owned)
-    };
-    parsed(xml, |root| {
-        all(root, "interface")
-            .find(|interface| child(*interface, "source", "network").as_deref() == Some(network))
-            .and_then(|interface| child(interface, "mac", "address"))
-    })?
-}
-
-fn network_in(name: &str, xml: &str) -> Network {
-    let read = |root: Node| {
-        let subnets = all(root, "ip").filter_map(|ip| {
-            let address = ip.attribute("address")?.parse().ok()?;
-            let subnet = match (ip.attribute("netmask"), ip.attribute("prefix")) {
-                (Some(mask), _) => Ipv4Net::with_netmask(address, mask.parse().ok()?).ok()?,
-                (None, Some(bits)) => Ipv4Net::new(address, bits.parse().ok()?).ok()?,
-                (None, None) => return None,
-            };
-            Some(subnet.trunc())
-        });
-        (subnets.collect(), root.has_attribute("connections"))
-    };
-    let (subnets, connected) = parsed(xml, read).unwrap_or_default();
-    Network {
-        name: name.to_owned(),
-        subnets,
-        connected,
-    }
-}
-
-fn volume_in(xml: &str) -> Option<Volume> {
-    let text = |root: Node, within: &str, name: &str| {
-        let parent = root.children().find(|node| node.has_tag_name(within))?;
-        let node = parent.children().find(|node| node.has_tag_name(name))?;
-        node.text().map(|text| text.trim().to_owned())
-    };
-    parsed(xml, |root| {
-        let name = root.children().find(|node| node.has_tag_name("name"))?;
-        let bytes = root
-            .children()
-            .find(|node| node.has_tag_name("physical"))
-            .and_then(|node| node.text()?.trim().parse().ok());
-        Some(Volume {
-            name: name.text()?.trim().to_owned(),
-            path: text(root, "target", "path")?,
-            bytes: bytes.unwrap_or_default(),
-            backing: text(root, "backingStore", "path"),
-        })
-    })?
+fn says(finished: &Finished, words: &str) -> bool {
+    finished.tail.iter().any(|line| line.contains(words))
 }
 
 fn failed(args: &[&str], finished: Finished) -> Box<Failure> {
@@ -274,80 +238,4 @@ fn failed(args: &[&str], finished: Finished) -> Box<Failure> {
         )
         .output(finished.tail),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As printed by libvirt 9.0, shortened.
-    const DOMAIN: &str = "<domain type='qemu' id='3'><name>wdev-a-cp</name><devices>
-        <disk type='file' device='disk'><driver name='qemu' type='qcow2'/>
-          <source file='/var/lib/libvirt/images/wdev-a-cp.img' index='1'/>
-          <backingStore type='file' index='2'><format type='qcow2'/>
-            <source file='/var/lib/libvirt/images/b_vagrant_box_image_0_1_box.img'/>
-            <backingStore/></backingStore>
-          <target dev='vda' bus='virtio'/></disk>
-        <disk type='file' device='cdrom'><target dev='sda'/></disk>
-        <interface type='network'><mac address='52:54:00:00:00:01'/>
-          <source network='vagrant-libvirt' portid='x' bridge='virbr1'/></interface>
-        <interface type='network'><mac address='52:54:00:00:00:02'/>
-          <source network='wdev-a'/></interface>
-        </devices></domain>";
-
-    #[test]
-    fn a_machines_own_disks_and_networks_are_told_from_the_layers_below() {
-        assert_eq!(
-            disks_in(DOMAIN),
-            BTreeSet::from(["/var/lib/libvirt/images/wdev-a-cp.img".to_owned()])
-        );
-        assert_eq!(
-            networks_in(DOMAIN),
-            BTreeSet::from(["vagrant-libvirt".to_owned(), "wdev-a".to_owned()])
-        );
-        let mac = mac_in(DOMAIN, "wdev-a");
-        assert_eq!(mac.as_deref(), Some("52:54:00:00:00:02"));
-    }
-
-    #[test]
-    fn a_network_tells_its_subnet_and_whether_it_is_in_use() {
-        let xml = "<network connections='2'><name>wdev-a</name><bridge name='virbr2'/>
-            <ip address='192.168.56.1' netmask='255.255.255.0'/>
-            <ip family='ipv6' address='fd00::1' prefix='64'/></network>";
-        let network = network_in("wdev-a", xml);
-        assert_eq!(network.subnets, ["192.168.56.0/24".parse().unwrap()]);
-        assert!(network.connected);
-        let idle =
-            "<network><name>n</name><ip family='ipv4' address='10.0.0.1' prefix='16'/></network>";
-        let network = network_in("n", idle);
-        assert_eq!(network.subnets, ["10.0.0.0/16".parse().unwrap()]);
-        assert!(!network.connected);
-    }
-
-    #[test]
-    fn a_volume_tells_its_file_its_size_and_what_it_is_a_layer_on() {
-        let xml = "<volume type='file'><name>wdev-a-cp.img</name><key>k</key>
-            <capacity unit='bytes'>3221225472</capacity><allocation unit='bytes'>1</allocation>
-            <physical unit='bytes'>197120</physical>
-            <target><path>/pool/wdev-a-cp.img</path><format type='qcow2'/></target>
-            <backingStore><path>/pool/base.img</path></backingStore></volume>";
-        assert_eq!(
-            volume_in(xml),
-            Some(Volume {
-                name: "wdev-a-cp.img".to_owned(),
-                path: "/pool/wdev-a-cp.img".to_owned(),
-                bytes: 197_120,
-                backing: Some("/pool/base.img".to_owned()),
-            })
-        );
-    }
-
-    #[test]
-    fn a_row_of_a_list_ends_with_the_path() {
-        assert_eq!(
-            path_of_row(" a b.img   /pool/a b.img"),
-            Some("/pool/a b.img")
-        );
-        assert_eq!(path_of_row("-----"), None);
-    }
 }

@@ -8,11 +8,9 @@
 //! which machines there were. Ours is, of what came later, only what no Vagrant knows or can be at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use sysinfo::{Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 use super::VirtualBox;
 use super::manage::Manage;
@@ -94,6 +92,16 @@ pub struct Swept {
     pub left: bool,
 }
 
+impl Swept {
+    /// What two searches came to.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            removed: self.removed || other.removed,
+            left: self.left || other.left,
+        }
+    }
+}
+
 impl VirtualBox {
     /// Notes that Vagrant is about to make `machine`.
     pub(super) async fn note_making(
@@ -160,10 +168,7 @@ impl VirtualBox {
             swept.removed = true;
         }
         let of_folders = self.sweep_folders(manage, making, &mut names, io).await?;
-        Ok(Swept {
-            removed: swept.removed || of_folders.removed,
-            left: swept.left || of_folders.left,
-        })
+        Ok(swept.and(of_folders))
     }
 
     /// Removes the folders of machines that were never registered.
@@ -250,7 +255,13 @@ impl VirtualBox {
     }
 
     fn may_be_at_work(&self, millis: i64) -> bool {
-        self.places.processes && vagrant_at_work(millis)
+        self.vagrant_at_work(Some(millis))
+    }
+
+    /// Whether a Vagrant runs that may be making something with this VirtualBox, begun at `millis`.
+    pub(super) fn vagrant_at_work(&self, millis: Option<i64>) -> bool {
+        let realm = Some("VBOX_USER_HOME");
+        self.places.watch.at_work(super::PROVIDER, realm, millis)
     }
 
     /// Whether a Vagrant knows the machine: as its own, or as a box's master.
@@ -262,59 +273,6 @@ impl VirtualBox {
         masters.any(|of_box| super::shared::master_of(&of_box).as_deref() == Some(id))
             || home.knows(super::PROVIDER, id)
     }
-}
-
-/// Whether a Vagrant runs that may have begun to make a machine at `millis`: it was there already, and
-/// drives VirtualBox for all that can be seen.
-fn vagrant_at_work(millis: i64) -> bool {
-    let mut system = System::new();
-    let what = ProcessRefreshKind::nothing()
-        .with_cmd(UpdateKind::Always)
-        .with_environ(UpdateKind::Always);
-    system.refresh_processes_specifics(ProcessesToUpdate::All, true, what);
-    system
-        .processes()
-        .values()
-        .any(|process| makes_machines(process) && began_before(process, millis))
-}
-
-fn makes_machines(process: &Process) -> bool {
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let words: Vec<String> = process.cmd().iter().map(text).collect();
-    let is_vagrant = |word: &String| {
-        let name = Path::new(word).file_stem();
-        name.is_some_and(|name| name == "vagrant")
-    };
-    let makes = words.iter().any(is_vagrant) && words.iter().any(|word| word == "up");
-    let mut variables = BTreeMap::new();
-    for variable in process.environ().iter().map(text) {
-        if let Some((name, value)) = variable.split_once('=') {
-            variables.insert(name.to_owned(), value.to_owned());
-        }
-    }
-    // Another one of these is another VirtualBox, with machines of its own.
-    let home = std::env::var("VBOX_USER_HOME").ok();
-    if variables.get("VBOX_USER_HOME") != home.as_ref() {
-        return false;
-    }
-    let data = variables.get("VAGRANT_DOTFILE_PATH").map(Path::new);
-    let written_down = |word: &String| {
-        let machine = data.map(|data| data.join("machines").join(word).join(super::PROVIDER));
-        machine.is_some_and(|machine| machine.join("id").is_file())
-    };
-    if words.iter().any(written_down) {
-        // It has what it makes, and only boots it.
-        return false;
-    }
-    let mut pairs = words.iter().zip(words.iter().skip(1));
-    let named = pairs.find_map(|(word, next)| (word == "--provider").then(|| next.clone()));
-    let provider = named.or_else(|| variables.get("VAGRANT_DEFAULT_PROVIDER").cloned());
-    makes && provider.is_none_or(|provider| provider == super::PROVIDER)
-}
-
-fn began_before(process: &Process, millis: i64) -> bool {
-    let seconds = i64::try_from(process.start_time()).unwrap_or(0);
-    seconds.saturating_mul(1000) <= millis
 }
 
 fn folders(path: &Path) -> Vec<PathBuf> {

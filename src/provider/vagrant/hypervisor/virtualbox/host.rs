@@ -12,6 +12,7 @@ use super::networks::Networks;
 use super::output::{self, Version};
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result};
+use crate::provider::vagrant::hypervisor::at_work::Watch;
 
 /// How long VirtualBox may take to tell its version.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -76,8 +77,8 @@ pub struct Places {
     pub modules: PathBuf,
     /// The file in which Linux tells its version.
     pub kernel: PathBuf,
-    /// Whether Vagrants that run on this host may be at work on what is here.
-    pub processes: bool,
+    /// How it is known whether a Vagrant is at work on what is here.
+    pub watch: Watch,
 }
 
 impl Places {
@@ -89,7 +90,7 @@ impl Places {
             etc_vbox: PathBuf::from("/etc/vbox"),
             modules: PathBuf::from("/sys/module"),
             kernel: PathBuf::from("/proc/sys/kernel/osrelease"),
-            processes: true,
+            watch: Watch::Processes,
         }
     }
 }
@@ -237,7 +238,7 @@ mod tests {
             etc_vbox: dir.path().to_owned(),
             modules: dir.path().to_owned(),
             kernel: dir.path().join("osrelease"),
-            processes: false,
+            watch: Watch::Told(false),
         };
         kvm(&places, version).is_some()
     }

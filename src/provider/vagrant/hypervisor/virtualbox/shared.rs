@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::half_made::Making;
+use super::half_made::{KIND, Making, Swept};
 use super::manage::Manage;
 use super::output::{Disk, Interface, Vm};
 use super::{PROVIDER, VirtualBox};
@@ -35,8 +35,13 @@ pub(super) fn master_of(of_box: &LocalBox) -> Option<String> {
 
 impl VirtualBox {
     /// Notes, before Vagrant looks for a host-only interface with our subnet, whether it will find one
-    /// that is not ours.
-    pub(super) async fn claim_interface(&self, manage: &Manage, io: &Io) -> Result<()> {
+    /// that is not ours. `begun` tells that an earlier making of the machine was cut short.
+    pub(super) async fn claim_interface(
+        &self,
+        manage: &Manage,
+        begun: bool,
+        io: &Io,
+    ) -> Result<()> {
         let subnet = self.site.subnet.trunc().to_string();
         let mut ledger = self.site.ledger.open(self.site.clock).await?;
         let interfaces = manage.interfaces(io).await?;
@@ -48,7 +53,7 @@ impl VirtualBox {
             }
             (Some(_), Some(_)) => BTreeMap::new(),
             (None, entry) => {
-                if let Some(entry) = entry {
+                if let Some(entry) = entry.filter(|_| begun) {
                     self.remove_unfinished(manage, entry, &interfaces, io)
                         .await?;
                 }
@@ -59,24 +64,43 @@ impl VirtualBox {
         ledger.claim(INTERFACE, &subnet, &self.site.sandbox, facts)
     }
 
+    /// The same as [`Self::remove_unfinished`], when the machine goes whose making was cut short.
+    pub(super) async fn forget_unfinished(&self, manage: &Manage, io: &Io) -> Result<Swept> {
+        let subnet = self.site.subnet.trunc().to_string();
+        let ledger = self.site.ledger.open(self.site.clock).await?;
+        let Some(entry) = ledger.find(INTERFACE, &subnet) else {
+            return Ok(Swept::default());
+        };
+        let interfaces = manage.interfaces(io).await?;
+        self.remove_unfinished(manage, entry, &interfaces, io).await
+    }
+
     /// Removes interfaces that Vagrant made for us and was killed before it gave them an address: it
     /// fails as long as there is one (`lib/vagrant/util/network_ip.rb` cannot read what is no address).
+    /// Nothing tells whose such an interface is but that a making of ours was cut short.
     async fn remove_unfinished(
         &self,
         manage: &Manage,
         entry: &Entry,
         interfaces: &[Interface],
         io: &Io,
-    ) -> Result<()> {
+    ) -> Result<Swept> {
+        let mut swept = Swept::default();
         for interface in interfaces {
             let name = &interface.name;
             let ours = interface.subnet.is_none() && others(entry).all(|other| other != name);
             if ours && self.user_of(manage, name, io).await?.is_none() {
+                if self.vagrant_at_work(None) {
+                    io.note(stays(&format!("the host-only interface `{name}`")));
+                    swept.left = true;
+                    continue;
+                }
                 io.note(format!("removing the host-only interface `{name}`"));
                 manage.remove_interface(name, io).await?;
+                swept.removed = true;
             }
         }
-        Ok(())
+        Ok(swept)
     }
 
     /// The name of a machine that is set to a host-only interface.
@@ -146,8 +170,9 @@ impl VirtualBox {
                 ledger.forget(MASTER, &entry.name)?;
             }
         }
+        let making = ledger.all(KIND).next().is_some();
         for entry in self.released(&mut ledger, INTERFACE)? {
-            let removed = self.remove_interface(manage, &entry, io).await;
+            let removed = self.remove_interface(manage, &entry, making, io).await;
             if told(removed, io) {
                 ledger.forget(INTERFACE, &entry.name)?;
             }
@@ -174,6 +199,10 @@ impl VirtualBox {
                     "the master `{}` stays: another machine is a clone of it",
                     vm.name
                 ));
+                return Ok(false);
+            }
+            if self.vagrant_at_work(None) {
+                io.note(stays(&format!("the master `{}`", vm.name)));
                 return Ok(false);
             }
             io.note(format!(
@@ -204,22 +233,45 @@ impl VirtualBox {
         Ok(is_linked(&manage.disks(io).await?, &folder))
     }
 
-    /// Says whether the interface is gone.
-    async fn remove_interface(&self, manage: &Manage, entry: &Entry, io: &Io) -> Result<bool> {
+    /// Says whether the interface is gone. One without an address is not ours by itself; while something
+    /// of ours is in the `making`, the entry is needed to find it.
+    async fn remove_interface(
+        &self,
+        manage: &Manage,
+        entry: &Entry,
+        making: bool,
+        io: &Io,
+    ) -> Result<bool> {
+        let mut gone = true;
         let known: Vec<&str> = others(entry).collect();
-        let ours = |interface: &&Interface| {
-            let subnet = interface.subnet.map(|subnet| subnet.to_string());
-            // One without an address is one that Vagrant was killed over.
-            !known.contains(&interface.name.as_str())
-                && subnet.is_none_or(|subnet| subnet == entry.name)
-        };
         let interfaces = manage.interfaces(io).await?;
-        for interface in interfaces.iter().filter(ours) {
+        let new = |interface: &&Interface| !known.contains(&interface.name.as_str());
+        for interface in interfaces.iter().filter(new) {
+            match interface.subnet {
+                Some(subnet) if subnet.to_string() == entry.name => {}
+                Some(_) => continue,
+                None => {
+                    io.note(format!(
+                        "the host-only interface `{}` has no address, and nothing tells who made it: \
+                         it stays",
+                        interface.name
+                    ));
+                    gone &= !making;
+                    continue;
+                }
+            }
             if let Some(user) = self.user_of(manage, &interface.name, io).await? {
                 io.note(format!(
                     "the host-only interface `{}` stays: the machine `{user}` is set to it",
                     interface.name
                 ));
+                return Ok(false);
+            }
+            if self.vagrant_at_work(None) {
+                io.note(stays(&format!(
+                    "the host-only interface `{}`",
+                    interface.name
+                )));
                 return Ok(false);
             }
             io.note(format!(
@@ -239,12 +291,16 @@ impl VirtualBox {
                 return Err(failure);
             }
         }
-        Ok(true)
+        Ok(gone)
     }
 }
 
 fn others(entry: &Entry) -> impl Iterator<Item = &str> {
     entry.facts.get(OTHERS).map_or("", String::as_str).lines()
+}
+
+fn stays(what: &str) -> String {
+    format!("{what} stays: a Vagrant that runs may be about to use it")
 }
 
 /// Whether a thing is gone; tells why not.
