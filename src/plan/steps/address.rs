@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
+use crate::render::vagrantfile::private_mac;
 use crate::render::{linux, windows};
 
 /// Why the step is not needed, where the provider sets the address by itself.
@@ -53,7 +54,7 @@ pub fn step(build: &Build) -> Result<Address> {
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: node.os,
         on_change: OnChange::Rerun,
-        text: text(node, subnet, "")?,
+        text: text(node, subnet, &by_vagrantfile(build))?,
         effects: vec![Effect::Setting {
             key: "address".to_owned(),
             value: address,
@@ -64,6 +65,13 @@ pub fn step(build: &Build) -> Result<Address> {
         node: node.clone(),
         subnet,
     })
+}
+
+/// The hardware address that the Vagrantfile gives the adapter; empty where it is not the one to give it.
+fn by_vagrantfile(build: &Build) -> String {
+    let windows = build.node.os == Os::Windows;
+    let mac = windows.then(|| private_mac(build.provider, &build.node.unique_name));
+    mac.flatten().unwrap_or_default()
 }
 
 fn text(node: &Node, subnet: Ipv4Net, mac: &str) -> Result<Option<String>> {
@@ -87,9 +95,11 @@ pub struct Address {
 impl Address {
     /// The script with the MAC address that was learnt when the machine was started.
     fn with_mac(&self, cx: &Context) -> Result<GuestStep> {
-        let mac = cx.fact(&cx.lane, machine::ID, PRIVATE_MAC);
+        let Some(mac) = cx.fact(&cx.lane, machine::ID, PRIVATE_MAC) else {
+            return Ok(self.guest.clone());
+        };
         Ok(GuestStep {
-            text: text(&self.node, self.subnet, &mac.unwrap_or_default())?,
+            text: text(&self.node, self.subnet, &mac)?,
             ..self.guest.clone()
         })
     }
