@@ -1,7 +1,8 @@
 # Gives the adapter with a certain hardware address its static address, without a gateway: the way out is
 # another adapter's.
 #
-# Data: mac (twelve hexadecimal digits, in any notation), address, prefixLength.
+# Data: mac (twelve hexadecimal digits, in any notation; empty where only wdev knows it, once it has made the
+# adapter), address, prefixLength.
 
 function Get-WdevPrivateAdapter {
     $wanted = $WdevData.mac -replace '[^0-9A-Fa-f]', ''
@@ -34,6 +35,9 @@ function Test-WdevPrivateAddress {
 }
 
 function Invoke-WdevRun {
+    if ($WdevData.mac -eq '') {
+        throw 'which adapter it is, `wdev up` alone knows: it adds that adapter to the machine'
+    }
     $adapter = Get-WdevPrivateAdapter
     if ($null -eq $adapter) {
         throw ('there is no network adapter with the hardware address ' + $WdevData.mac + ' that is up')

@@ -71,6 +71,7 @@ fn bodies() -> Vec<(String, String)> {
             "private-address",
             windows::private_address("00-15-5D-01-02-03", [192, 168, 56, 11].into(), 24),
         ),
+        ("computer-name", windows::computer_name("winw1")),
         ("hook", windows::hook("Get-Date\n'\u{e9}'")),
     ]
     .map(|(name, body)| (name.to_owned(), body.unwrap()))

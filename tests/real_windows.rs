@@ -269,18 +269,29 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     let Some(sandbox) = sandbox() else { return };
     let ended = sandbox.up_to_the_unbuilt();
     let events = ended.events();
-    assert_eq!(events.finished("w1"), ["machine", "hook-machine-1"]);
+    assert_eq!(
+        events.finished("w1"),
+        ["machine", "hook-machine-1", "computer-name"]
+    );
     let said = events.output_of_lane("w1");
     assert!(said.contains(&"héllo from Core"), "{said:?}");
     let record = || sandbox.on_node("w1", "cat /c/ProgramData/hook.txt");
     assert_eq!(record().as_deref(), Some("it's 2"));
     let doubles = sandbox.on_node("w1", "cat /var/lib/wdev-doubles.json");
-    for did in ["Start-Service sshd", "New-NetFirewallRule"] {
+    for did in [
+        "Start-Service sshd",
+        "New-NetFirewallRule",
+        "Rename-Computer w1",
+    ] {
         assert!(
             doubles.as_ref().is_some_and(|log| log.contains(did)),
             "{did}"
         );
     }
+    assert!(
+        events.reboots("w1").1.len() == 1,
+        "the name counts after a reboot"
+    );
     assert!(our_key_opens(&sandbox));
 
     let ended = sandbox

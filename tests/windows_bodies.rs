@@ -355,6 +355,61 @@ fn the_private_adapter_gets_its_address_and_loses_others() {
 }
 
 #[test]
+fn without_a_hardware_address_the_address_step_says_who_knows_it() {
+    let Some(node) = Node::new(&json!({})) else {
+        return;
+    };
+    let body = windows::private_address("", [192, 168, 56, 11].into(), 24).unwrap();
+    assert!(node.call(&body, Mode::Run).why().contains("`wdev up`"));
+    assert!(node.log().is_empty());
+}
+
+#[test]
+fn the_computer_gets_its_name_which_counts_after_a_reboot() {
+    let names = |active: &str, next: &str| json!({"names": {"ActiveComputerName": active, "ComputerName": next}});
+    let Some(node) = Node::new(&names("WIN-ABC", "WIN-ABC")) else {
+        return;
+    };
+    let body = windows::computer_name("winw1").unwrap();
+    assert_eq!(
+        node.probe(&body).as_deref(),
+        Some("the computer is called WIN-ABC")
+    );
+    let report = node.call(&body, Mode::Run).done();
+    assert!(report.reboot_wanted && !report.in_place);
+    assert_eq!(node.log(), ["Rename-Computer winw1"]);
+
+    // Cut off before the reboot: that is still wanted, and nothing is renamed twice.
+    assert!(node.probe(&body).is_some());
+    assert!(node.call(&body, Mode::Run).done().reboot_wanted);
+    assert_eq!(node.log().len(), 1);
+
+    // Windows writes the name in capitals.
+    let mut world = node.world();
+    world["names"] = names("WINW1", "winw1")["names"].clone();
+    node.set_world(&world);
+    let report = node.call(&body, Mode::Run).done();
+    assert!(report.in_place && !report.reboot_wanted);
+    assert_eq!(node.log().len(), 1);
+    assert_eq!(node.probe(&body), None);
+}
+
+#[test]
+fn a_computer_that_somebody_is_renaming_is_rebooted_before_it_can_get_its_name_back() {
+    let names = json!({"names": {"ActiveComputerName": "WINW1", "ComputerName": "OTHER"}});
+    let Some(node) = Node::new(&names) else {
+        return;
+    };
+    let body = windows::computer_name("winw1").unwrap();
+    assert_eq!(
+        node.probe(&body).as_deref(),
+        Some("the computer will be called OTHER after its next boot")
+    );
+    assert!(node.call(&body, Mode::Run).done().reboot_wanted);
+    assert!(node.log().is_empty());
+}
+
+#[test]
 fn a_hook_runs_as_it_was_written_and_its_exit_code_is_kept() {
     let Some(node) = Node::new(&json!({})) else {
         return;

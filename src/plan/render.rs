@@ -21,6 +21,11 @@ use crate::render::{
 /// What stands for the one-time text in a script that a person runs.
 const BY_HAND: &str = "by-hand";
 
+/// Stands for the script with the key of the sandbox until wdev has both.
+const NO_KEY_YET: &str = "# wdev writes this before the first contact with the machine.
+throw 'the key that the machine shall let in is made by `wdev up`: run that'
+";
+
 /// Writes what has changed; returns the files that were written.
 ///
 /// # Errors
@@ -64,8 +69,7 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
         });
         if node.os == Os::Windows && record.provider != ProviderName::Sim {
             let path = path(SSH_ACCESS);
-            let text = "# wdev writes this before the first contact with the machine.\n";
-            files.push(RenderedFile::text(&path, text));
+            files.push(RenderedFile::text(&path, NO_KEY_YET).crlf());
             steps.push(StepModel {
                 name: SSH_ACCESS.to_owned(),
                 path: Some(path),

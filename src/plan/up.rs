@@ -10,8 +10,9 @@ use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
-    Build, address, clock, cluster_ready, cni, container_runtime, control_plane, facts, features,
-    first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap, worker_join,
+    Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
+    facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap,
+    worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -130,8 +131,9 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     match build.node.os {
         Os::Linux => linux_prepare(&mut steps, build)?,
         Os::Windows => {
-            steps.push(first_contact::step(build));
             own_address(&mut steps, build)?;
+            steps.push(computer_name::step(build)?);
+            steps.push(first_contact::step(build));
             steps.push(features::step(build));
             steps.hooks(build, "prepare")?;
         }

@@ -32,8 +32,21 @@ pub fn ssh_access(public_key: &str) -> Result<String> {
     body(include_str!("../../powershell/ssh-access.ps1"), &data)
 }
 
+/// Gives the computer the name `name`, of at most 15 characters, which counts after a reboot.
+///
+/// # Errors
+/// `Bug` when the data has no JSON form.
+pub fn computer_name(name: &str) -> Result<String> {
+    #[derive(Serialize)]
+    struct Data<'a> {
+        name: &'a str,
+    }
+    let script = include_str!("../../powershell/computer-name.ps1");
+    body(script, &Data { name })
+}
+
 /// Gives the adapter with the hardware address `mac` (twelve hexadecimal digits, in any notation) the
-/// static address, without a gateway and without DHCP.
+/// static address, without a gateway and without DHCP. With an empty `mac` it fails and says who knows it.
 ///
 /// # Errors
 /// `Bug` when the data has no JSON form.

@@ -126,8 +126,9 @@ fn a_full_disk_stops_the_run_and_the_next_goes_on() {
     let whole = Env::new();
     whole.up(&["-q"]).exits(0);
     let journal = fs::metadata(whole.journal()).unwrap().len();
-    let largest = fs::read_dir(whole.sandbox().join("rendered/steps/cp"))
-        .unwrap()
+    let largest = ["cp", "winw1"]
+        .into_iter()
+        .flat_map(|node| fs::read_dir(whole.sandbox().join("rendered/steps").join(node)).unwrap())
         .map(|entry| entry.unwrap().metadata().unwrap().len())
         .max()
         .unwrap();
@@ -239,7 +240,7 @@ fn a_full_disk_does_not_hinder_destroy() {
     let env = Env::new();
     let mut mount = std::process::Command::new("mount");
     mount
-        .args(["-t", "tmpfs", "-o", "size=200k", "none"])
+        .args(["-t", "tmpfs", "-o", "size=400k", "none"])
         .arg(&env.project);
     if !mount.output().is_ok_and(|mounted| mounted.status.success()) {
         return crate::common::allowed_skip("the right to mount a tmpfs, for a full disk");

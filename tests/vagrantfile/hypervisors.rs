@@ -8,7 +8,7 @@ use wdev::provider::vagrant::hypervisor::Choices;
 use wdev::render::vagrantfile::private_mac;
 
 use crate::common;
-use crate::sandbox::{HYPERVISORS, render_with, text};
+use crate::sandbox::{HYPERVISORS, render, render_with, text};
 
 /// Every call of a Vagrantfile.
 struct Calls(Vec<(String, Value)>);
@@ -104,6 +104,27 @@ fn every_step_is_a_provisioner_that_runs_only_by_name_and_a_secret_is_in_none() 
         "{text}"
     );
     assert!(text.contains("`wdev up` runs it"), "{text}");
+}
+
+/// The script that a step of `winw1` runs by hand.
+fn by_hand(provider: ProviderName, step: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    render(provider, "", folder.path());
+    std::fs::read_to_string(folder.path().join(format!("steps/winw1/{step}.ps1"))).unwrap()
+}
+
+#[test]
+fn by_hand_a_windows_machine_finds_its_adapter_or_says_who_knows_it() {
+    for provider in HYPERVISORS {
+        let script = by_hand(provider, "address");
+        let mac = private_mac(provider, "wdev-default-1a2b3c-winw1").unwrap_or_default();
+        assert!(
+            script.contains(&format!(r#""mac":"{mac}""#)),
+            "{provider}: {script}"
+        );
+        let access = by_hand(provider, "ssh-access");
+        assert!(access.contains("throw ") && access.contains("`wdev up`"));
+    }
 }
 
 #[test]

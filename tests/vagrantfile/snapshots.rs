@@ -34,6 +34,19 @@ snapshot!(vmware_desktop, VmwareDesktop);
 snapshot!(libvirt, Libvirt);
 
 #[test]
+fn docker() {
+    let variables = r#"
+control_plane: {box: "debian-sshd:1"}
+workers:
+  - {name: winw1, box: "debian-sshd:1", memory: 3GiB}
+vagrant:
+  extra:
+    docker: p.create_args += ["--cap-add", "NET_ADMIN"]
+"#;
+    insta::assert_snapshot!(shown(&text(ProviderName::Docker, variables)));
+}
+
+#[test]
 fn libvirt_by_emulation_with_a_box_of_ones_own() {
     let variables = r#"
 cni: flannel

@@ -16,6 +16,7 @@ use crate::error::{Kind, Result};
 use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
+use crate::render::vagrantfile::private_mac;
 use crate::render::{linux, windows};
 
 /// The step's id.
@@ -58,7 +59,7 @@ pub fn step(build: &Build) -> Result<Address> {
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: node.os,
         on_change: OnChange::Rerun,
-        text: text(node, subnet, "")?,
+        text: text(node, subnet, &by_vagrantfile(build))?,
         effects: vec![Effect::Setting {
             key: "address".to_owned(),
             value: address,
@@ -69,6 +70,13 @@ pub fn step(build: &Build) -> Result<Address> {
         node: node.clone(),
         subnet,
     })
+}
+
+/// The hardware address that the Vagrantfile gives the adapter; empty where it is not the one to give it.
+fn by_vagrantfile(build: &Build) -> String {
+    let windows = build.node.os == Os::Windows;
+    let mac = windows.then(|| private_mac(build.provider, &build.node.unique_name));
+    mac.flatten().unwrap_or_default()
 }
 
 fn text(node: &Node, subnet: Ipv4Net, mac: &str) -> Result<Option<String>> {
@@ -99,7 +107,11 @@ impl Address {
         later.or(first).unwrap_or_default()
     }
 
+    /// The script for the adapter with this MAC address; the one of the Vagrantfile where none is known.
     fn with_mac(&self, mac: &str) -> Result<GuestStep> {
+        if mac.is_empty() {
+            return Ok(self.guest.clone());
+        }
         Ok(GuestStep {
             text: text(&self.node, self.subnet, mac)?,
             ..self.guest.clone()

@@ -1,4 +1,4 @@
-//! The first steps on a stock Windows machine: SSH, our key, firewall, power plan, name, address.
+//! The first steps on a stock Windows machine: firewall, power plan, updates.
 
 use std::time::Duration;
 
@@ -34,7 +34,6 @@ pub fn step(build: &Build) -> GuestStep {
             setting("firewall 10250/tcp", "open".to_owned()),
             setting("power plan", "high performance".to_owned()),
             setting("address", build.node.address.to_string()),
-            setting("computer name", build.node.name.to_string()),
         ],
     }
 }

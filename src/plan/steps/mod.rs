@@ -4,6 +4,7 @@ pub mod address;
 pub mod clock;
 pub mod cluster_ready;
 pub mod cni;
+pub mod computer_name;
 pub mod container_runtime;
 pub mod control_plane;
 pub mod facts;

@@ -6,6 +6,6 @@
         'Get-Service', 'Set-Service', 'Start-Service', 'Get-WindowsCapability', 'Add-WindowsCapability',
         'Get-NetFirewallRule', 'New-NetFirewallRule', 'Set-NetFirewallRule', 'Get-NetAdapter',
         'Get-NetIPAddress', 'New-NetIPAddress', 'Remove-NetIPAddress', 'Get-NetIPInterface',
-        'Set-NetIPInterface', 'Get-CimInstance', 'Expand-Archive'
+        'Set-NetIPInterface', 'Get-CimInstance', 'Expand-Archive', 'Get-ItemPropertyValue', 'Rename-Computer'
     )
 }
