@@ -1,5 +1,7 @@
 //! What Vagrant does not tell about its docker machines, asked of Docker itself.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +17,8 @@ use crate::process::{Command, Finished};
 
 /// How long Docker may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
+/// The ledger's kind for a network that Vagrant makes when our machines are started by hand.
+const BY_HAND: &str = "docker-network";
 
 /// Docker's command line, for one sandbox.
 ///
@@ -25,13 +29,20 @@ const LIMIT: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct Docker {
     site: Site,
+    program: PathBuf,
 }
 
 impl Docker {
     /// For one sandbox.
     #[must_use]
     pub fn new(site: Site) -> Self {
-        Self { site }
+        Self::by(site, PathBuf::from("docker"))
+    }
+
+    /// For one sandbox, with another program in place of `docker`.
+    #[must_use]
+    pub fn by(site: Site, program: PathBuf) -> Self {
+        Self { site, program }
     }
 
     /// Checks that the daemon answers.
@@ -116,10 +127,19 @@ impl Docker {
     /// `Host` when another network has addresses of its subnet.
     async fn ensure_network(&self, io: &Io) -> Result<()> {
         let name = self.site.network.as_str();
-        for there in [name, &self.made_by_hand()] {
-            if self.has_network(there, io).await? {
-                return Ok(());
-            }
+        let by_hand = self.made_by_hand();
+        let mut book = self.site.ledger.open(self.site.clock).await?;
+        let there = self.has_network(&by_hand, io).await?;
+        // One that was there before wdev first looked is somebody else's, unless only our machines are
+        // in it; one that comes later is ours, since two networks cannot have one subnet.
+        if !there
+            || book.find(BY_HAND, &by_hand).is_some()
+            || self.only_ours_in(&by_hand, io).await?
+        {
+            book.claim(BY_HAND, &by_hand, &self.site.sandbox, BTreeMap::new())?;
+        }
+        if there || self.has_network(name, io).await? {
+            return Ok(());
         }
         let subnet = self.site.subnet.to_string();
         let args = ["network", "create", "--subnet", &subnet, name];
@@ -137,18 +157,39 @@ impl Docker {
         ))
     }
 
-    /// Removes a network once no machine, running or not, belongs to it; none is fine.
-    async fn remove_network(&self, name: &str, io: &Io) -> Result<()> {
+    /// Whether the network has machines, running or not, and all of them are this sandbox's.
+    async fn only_ours_in(&self, network: &str, io: &Io) -> Result<bool> {
+        let filter = format!("network={network}");
+        let args = ["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"];
+        let (finished, lines) = self.ask(&args, LIMIT, io).await?;
+        if !finished.ok() {
+            return Err(failed("list containers", finished));
+        }
+        // What a sandbox has on this host is named after its network.
+        let prefix = format!("{}-", self.site.network);
+        let mut names = lines
+            .iter()
+            .map(|line| line.trim())
+            .filter(|it| !it.is_empty());
+        let some = names.clone().next().is_some();
+        Ok(some && names.all(|name| name.starts_with(&prefix)))
+    }
+
+    /// Removes a network once no machine, running or not, belongs to it; none is fine. Says whether it is
+    /// gone.
+    async fn remove_network(&self, name: &str, io: &Io) -> Result<bool> {
         let filter = format!("network={name}");
         let args = ["ps", "-a", "-q", "--filter", &filter];
         let (finished, lines) = self.ask(&args, LIMIT, io).await?;
-        let used = lines.iter().any(|line| !line.trim().is_empty());
-        if !finished.ok() || used || !self.has_network(name, io).await? {
-            return Ok(());
+        if !finished.ok() || lines.iter().any(|line| !line.trim().is_empty()) {
+            return Ok(false);
+        }
+        if !self.has_network(name, io).await? {
+            return Ok(true);
         }
         let (finished, _) = self.ask(&["network", "rm", name], LIMIT, io).await?;
         if finished.ok() {
-            return Ok(());
+            return Ok(true);
         }
         Err(failed(&format!("remove the network `{name}`"), finished))
     }
@@ -168,7 +209,7 @@ impl Docker {
         limit: Duration,
         io: &Io,
     ) -> Result<(Finished, Vec<String>)> {
-        let command = Command::new("docker").args(args.iter().copied());
+        let command = Command::new(&self.program).args(args.iter().copied());
         ask("Docker", command, limit, self.site.clock, io).await
     }
 }
@@ -213,7 +254,13 @@ impl Hypervisor for Docker {
 
     async fn after_last(&self, io: &Io) -> Result<()> {
         self.remove_network(&self.site.network, io).await?;
-        self.remove_network(&self.made_by_hand(), io).await
+        let by_hand = self.made_by_hand();
+        let mut book = self.site.ledger.open(self.site.clock).await?;
+        let last = book.release(BY_HAND, &by_hand, &self.site.sandbox)?;
+        if last.is_some() && self.remove_network(&by_hand, io).await? {
+            book.forget(BY_HAND, &by_hand)?;
+        }
+        Ok(())
     }
 
     /// The time of the container's start: containers share the boot id of their host.
