@@ -126,15 +126,16 @@ fn a_box_that_does_not_exist_is_told_before_anything_is_made() {
 #[test]
 fn auto_says_which_hypervisor_it_took_and_why() {
     let host = Host::new();
-    // Too old, so that nothing is made.
-    host.program("vagrant", "echo Vagrant 2.3.3");
+    // Without Vagrant's plugin for it nothing is made.
+    host.program("vagrant", "echo Vagrant 2.4.9");
     host.program("vmrun", "exit 0");
     host.run(&["up"])
         .exits(4)
         .says("provider `vmware_desktop`: `")
         .says("vmrun` was found")
         .says("`virtualbox` is not installed")
-        .says("Vagrant 2.3.3 is too old");
+        .says("Vagrant's plugin `vagrant-vmware-desktop` is not installed")
+        .says("vagrant plugin install vagrant-vmware-desktop");
     assert!(!host.env.project.join(".wdev").exists());
 }
 
