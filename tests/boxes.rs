@@ -200,3 +200,50 @@ fn what_vagrant_could_not_use_is_explained_before_it_runs() {
     assert!(failure.advice[0].contains("tar -C"), "{failure:?}");
     assert!(refused(&url("https://mirror.example/w.json")).contains("`box` is missing"));
 }
+
+#[test]
+fn a_known_box_by_its_name_must_exist_for_provider_and_host_as_the_default_must() {
+    let named = |name: &str, version: &str, provider, arch| {
+        let spec = MachineSpec {
+            r#box: name.to_owned(),
+            box_version: version.to_owned(),
+            ..spec()
+        };
+        resolve("cp", &spec, Guest::Linux, provider, arch)
+    };
+    let default = |provider, arch| {
+        let failure = resolve("cp", &spec(), Guest::Linux, provider, arch).unwrap_err();
+        (failure.kind, failure.message, failure.causes)
+    };
+    let name = on(&spec(), ProviderName::Hyperv).unwrap().r#box;
+    let windows = named(&name, "", ProviderName::Hyperv, Arch::Arm64).unwrap_err();
+    assert_eq!(windows.kind, Kind::Host);
+    assert!(
+        windows
+            .message
+            .contains("no arm64 box of Windows Server 2022")
+    );
+
+    let ubuntu = resolve(
+        "cp",
+        &spec(),
+        Guest::Linux,
+        ProviderName::Hyperv,
+        Arch::Amd64,
+    )
+    .unwrap();
+    let arm = (ProviderName::Hyperv, Arch::Arm64);
+    let failure = named(&ubuntu.r#box, "", arm.0, arm.1).unwrap_err();
+    assert_eq!(
+        (
+            failure.kind,
+            failure.message.clone(),
+            failure.causes.clone()
+        ),
+        default(arm.0, arm.1)
+    );
+    assert!(failure.causes[0].contains("`virtualbox`"), "{failure:?}");
+    // A version that wdev does not know may have it.
+    named(&ubuntu.r#box, "9999.0.0", arm.0, arm.1).unwrap();
+    named("me/linux", "", arm.0, arm.1).unwrap();
+}

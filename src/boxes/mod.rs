@@ -3,6 +3,7 @@
 //! Everything is in `boxes.json`, each with its source. A box that does not exist for a provider or for
 //! the host's architecture is an error here, before anything is downloaded.
 
+mod arch;
 mod local;
 mod resolve;
 
@@ -14,38 +15,8 @@ use crate::config::model::{Communicator, ProviderName};
 use crate::error::{Failure, Kind, Result};
 use crate::os::Os;
 
+pub use arch::Arch;
 pub use resolve::resolve;
-
-/// What a machine's processor is. A hypervisor runs machines of its host's own kind only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arch {
-    /// x86-64.
-    Amd64,
-    /// 64-bit ARM.
-    Arm64,
-}
-
-impl Arch {
-    /// The host's.
-    #[must_use]
-    pub fn host() -> Self {
-        if cfg!(target_arch = "aarch64") {
-            Self::Arm64
-        } else {
-            Self::Amd64
-        }
-    }
-
-    /// In a word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Amd64 => "x86-64",
-            Self::Arm64 => "arm64",
-        }
-    }
-}
 
 /// What shall run on a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +169,6 @@ pub fn registry_closes() -> &'static str {
 /// `Host` where there is none for the architecture.
 pub fn default_for(guest: Guest<'_>, provider: ProviderName, arch: Arch) -> Result<Known> {
     let title = guest.title();
-    let own = "or name one of your own: `box`, or `box_url` with a URL, a file or a folder";
     let family = TABLE
         .boxes
         .iter()
@@ -221,11 +191,20 @@ pub fn default_for(guest: Guest<'_>, provider: ProviderName, arch: Arch) -> Resu
             .advise("or use another version: `windows: \"2022\"`");
         return Err(Box::new(failure.permanent()));
     };
-    let mut of_arch = family.artifacts.iter().filter(|form| form.arch == arch);
-    if let Some(artifact) = of_arch.clone().find(|form| form.provider == provider) {
+    form(family, &title, provider, arch)
+}
+
+/// The form of a box for the provider and architecture; `title` is what it is a box of.
+fn form(family: &'static Family, title: &str, provider: ProviderName, arch: Arch) -> Result<Known> {
+    let of_arch: Vec<&Artifact> = family
+        .artifacts
+        .iter()
+        .filter(|form| form.arch == arch)
+        .collect();
+    if let Some(artifact) = of_arch.iter().find(|form| form.provider == provider) {
         return Ok(Known { family, artifact });
     }
-    if of_arch.clone().next().is_none() {
+    if of_arch.is_empty() {
         let other = match arch {
             Arch::Amd64 => Arch::Arm64,
             Arch::Arm64 => Arch::Amd64,
@@ -244,12 +223,12 @@ pub fn default_for(guest: Guest<'_>, provider: ProviderName, arch: Arch) -> Resu
         return Err(Box::new(failure.permanent()));
     }
     let others: Vec<String> = of_arch
-        .by_ref()
+        .iter()
         .map(|form| format!("`{}`", form.provider))
         .collect();
     let failure = Failure::new(
         Kind::Configuration,
-        format!("there is no default box of {title} for `{provider}`"),
+        format!("wdev knows no box of {title} for `{provider}`"),
     )
     .because(format!(
         "on {} it exists for {}",
@@ -257,8 +236,24 @@ pub fn default_for(guest: Guest<'_>, provider: ProviderName, arch: Arch) -> Resu
         others.join(", ")
     ))
     .advise("use one of these providers")
-    .advise(own);
+    .advise("or name one of your own: `box`, or `box_url` with a URL, a file or a folder");
     Err(Box::new(failure.permanent()))
+}
+
+/// Checks a box that the user names: one of the table must exist for the provider and architecture, unless
+/// it is wanted in a version that the table does not know.
+///
+/// # Errors
+/// As [`default_for`].
+fn check_named(name: &str, version: &str, provider: ProviderName, arch: Arch) -> Result<()> {
+    let Some(family) = TABLE.boxes.iter().find(|family| family.name == name) else {
+        return Ok(());
+    };
+    let mut forms = family.artifacts.iter();
+    if version.is_empty() || forms.any(|form| form.version == version) {
+        form(family, &family.title, provider, arch)?;
+    }
+    Ok(())
 }
 
 /// What is known of the box with this name; nothing of a box of the user's own.

@@ -1,7 +1,7 @@
 //! From what the user wrote of a machine's box to what Vagrant is told.
 
 use super::local::{self, Found};
-use super::{Arch, Guest, default_for, known};
+use super::{Arch, Guest, check_named, default_for, known};
 use crate::config::model::{Communicator, MachineSpec, ProviderName};
 use crate::error::{Failure, Kind, Result};
 use crate::os::Os;
@@ -29,15 +29,19 @@ pub fn resolve(
         }
         _ => {}
     }
+    let of_node =
+        |failure: Box<Failure>| Box::new(failure.because(format!("for the node `{node}`")));
     if spec.r#box.is_empty() && spec.box_url.is_empty() {
-        let default = default_for(guest, provider, arch)
-            .map_err(|failure| Box::new(failure.because(format!("for the node `{node}`"))))?;
+        let default = default_for(guest, provider, arch).map_err(of_node)?;
         spec.r#box.clone_from(&default.family.name);
     }
-    if !spec.box_url.is_empty() {
+    if spec.box_url.is_empty() {
+        check_named(&spec.r#box, &spec.box_version, provider, arch).map_err(of_node)?;
+        if !spec.box_checksum.is_empty() {
+            return Err(checksum_of_a_catalogue(node));
+        }
+    } else {
         from_url(node, &mut spec, provider)?;
-    } else if !spec.box_checksum.is_empty() {
-        return Err(checksum_of_a_catalogue(node));
     }
     let facts = known(&spec.r#box, provider, arch);
     if let Some(facts) = facts

@@ -37,6 +37,7 @@ pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) 
     cni(root, sink);
     hooks(root, sink);
     vagrant(root, sink);
+    boxes(root, sink);
     memory(root, host_memory_mib, sink);
     super::ranges::check(root, sink);
 }
@@ -153,6 +154,27 @@ fn vagrant(root: &Item, sink: &mut Sink) {
                 .at(place)
                 .allow(known.join(", "))
                 .suggest(nearest(key, known.iter().copied()).map(str::to_owned)),
+            );
+        }
+    }
+}
+
+/// A box that comes over a network should be the one that was meant. A catalogue has its own checksums.
+fn boxes(root: &Item, sink: &mut Sink) {
+    for node in super::derive::nodes(root) {
+        let (url, checksum) = (node.at("box_url"), node.at("box_checksum"));
+        let text = url.text().to_ascii_lowercase();
+        let path = text.split(['?', '#']).next().unwrap_or_default();
+        let remote = path.starts_with("http://") || path.starts_with("https://");
+        if url.bad || checksum.bad || !checksum.text().is_empty() || !remote {
+            continue;
+        }
+        if path.rsplit('.').next() != Some("json") {
+            sink.push(
+                Diagnostic::error("nobody checks what this `box_url` gives")
+                    .severity(Severity::Warning)
+                    .at(&url.place)
+                    .note("add `box_checksum: sha256:...` of the `.box` file"),
             );
         }
     }

@@ -92,7 +92,7 @@ const BOX: Key = text(
 const BOX_VERSION: Key = text(
     "box_version",
     Rule::Free,
-    "The version of the box; the newest one on the host when empty.",
+    "The version of the box. When empty: of a box that wdev knows its tried version, of a catalogue on this host the newest in it, else what Vagrant takes.",
 );
 const BOX_URL: Key = text(
     "box_url",

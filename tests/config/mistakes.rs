@@ -365,3 +365,27 @@ fn a_value_that_is_wrong_starts_no_follow_up() {
     let problem = mistake("network: {nodes: 10.0.0.1/24}\ncontrol_plane: {address: 10.0.0.10}\n");
     assert!(problem.message.contains("host bits"), "{problem}");
 }
+
+#[test]
+fn a_box_from_a_server_without_a_checksum_is_warned_of() {
+    let warnings = |machine: &str| -> Vec<_> {
+        let text = format!("control_plane: {{{machine}}}\n");
+        let found = crate::read(&text).unwrap().warnings.into_iter();
+        found
+            .filter(|warning| warning.message.contains("box_url"))
+            .collect()
+    };
+    let found = warnings("box_url: 'HTTP://mirror.example/a.box?x=1'");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].line, Some(1));
+    assert!(found[0].note.as_ref().unwrap().contains("box_checksum"));
+    let sum = "0".repeat(64);
+    for safe in [
+        format!("box_url: 'https://mirror.example/a.box', box_checksum: 'sha256:{sum}'"),
+        "box: a/b, box_url: 'https://mirror.example/a.json'".to_owned(),
+        "box_url: ./a.box".to_owned(),
+        "box: a/b".to_owned(),
+    ] {
+        assert_eq!(warnings(&safe), [], "{safe}");
+    }
+}

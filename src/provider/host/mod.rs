@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 pub use self::choose::{choose, choose_from};
 pub use self::remarks::{check, memory};
+use crate::boxes::Arch;
 use crate::config::model::ProviderName;
 use crate::error::{Failure, Kind, Result};
 
@@ -134,7 +135,7 @@ impl Host {
         });
         Self {
             system,
-            x86: cfg!(target_arch = "x86_64"),
+            x86: Arch::host() == Arch::Amd64,
             vagrant: super::vagrant::find_program().is_ok(),
             programs: programs(),
             plugins: plugins(vagrant_home.as_deref()),
