@@ -204,6 +204,8 @@ impl Emulated {
         for pool in listed(&["pool-list", "--name"]) {
             all.extend(listed(&["vol-list", &pool]));
         }
+        let base = self.base_name();
+        all.retain(|name| !name.starts_with(&base));
         self.of_ours(all)
     }
 
@@ -214,9 +216,14 @@ impl Emulated {
             virsh(&["pool-refresh", &pool]).expect("libvirt looks");
             all.extend(listed(&["vol-list", &pool]));
         }
-        let name = format!("{}_vagrant_box_image_", self.box_name());
+        let name = self.base_name();
         all.retain(|volume| volume.starts_with(&name));
         all
+    }
+
+    /// What the names of the box's base volumes begin with.
+    fn base_name(&self) -> String {
+        format!("{}_vagrant_box_image_", self.box_name())
     }
 
     /// Names of this sandbox: `wdev-SANDBOX-HASH…`, where the hash is of the folder.
