@@ -1,5 +1,7 @@
 //! Bringing machines up and down.
 
+use std::sync::atomic::Ordering;
+
 use wdev::error::Kind;
 use wdev::provider::{Power, Provider};
 
@@ -86,6 +88,38 @@ async fn vagrant_is_not_asked_about_a_machine_that_it_would_not_find_and_forget(
     world.vagrant.script(&destroy);
     provider.destroy(&cp(), &world.io()).await.unwrap();
     assert!(!record.exists());
+}
+
+#[tokio::test]
+async fn a_machine_whose_making_was_cut_short_is_made_anew_where_no_start_sets_it_up() {
+    for sets_up_once in [true, false] {
+        let world = World::new("");
+        let up = format!("expect up cp\nmkfile {} uuid-1\n", world.id().display());
+        let once = &world.hypervisor.sets_up_once;
+        once.store(sets_up_once, Ordering::Relaxed);
+        // The run dies, or the machine does not come up in time.
+        world.vagrant.script(&format!("{up}exit 1\n"));
+        assert!(world.provider().up(&cp(), &world.io()).await.is_err());
+
+        let gone = "print 1,cp,state,not_created\n";
+        let anew = [
+            RUNNING,
+            "expect destroy -f cp\n",
+            gone,
+            &up,
+            RUNNING,
+            SSH_CONFIG,
+        ];
+        let again = [RUNNING, "expect reload cp\n", RUNNING, SSH_CONFIG];
+        let mended: &[&str] = if sets_up_once { &anew } else { &again };
+        world.vagrant.script(&blocks(mended));
+        world.ssh.script(&blocks(&["exit 0\n"; 2]));
+        world.provider().up(&cp(), &world.io()).await.unwrap();
+        // Once it has answered, a later start is enough.
+        world.vagrant.script(&blocks(&again));
+        std::fs::remove_file(world.path(".driver/cp.booted")).unwrap();
+        world.provider().up(&cp(), &world.io()).await.unwrap();
+    }
 }
 
 /// What vagrant-libvirt says of a machine that runs and has no address yet.

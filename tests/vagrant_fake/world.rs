@@ -30,10 +30,15 @@ pub const SSH_CONFIG: &str =
 #[derive(Debug, Default)]
 pub struct Plain {
     pub turned_off: Mutex<Vec<String>>,
+    pub sets_up_once: std::sync::atomic::AtomicBool,
 }
 
 #[async_trait]
 impl Hypervisor for Plain {
+    fn sets_up_once(&self, _machine: &MachineRef) -> bool {
+        self.sets_up_once.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     async fn power_off(&self, machine: &MachineRef, _io: &Io) -> Result<bool> {
         let mut turned_off = self.turned_off.lock().unwrap();
         turned_off.push(machine.unique.clone());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::call::{Ended, narrate};
 use super::lock::Held;
-use super::node::{CONNECT, MARGIN, Node, absent};
+use super::node::{CONNECT, MARGIN, Node, absent, write};
 use super::orphan;
 use super::records::Entry;
 use super::state::unseen_by_vagrant;
@@ -15,6 +15,8 @@ use crate::provider::{Machine, Power};
 
 /// What creating may take on top of booting: fetching and unpacking a box.
 const CREATE: Duration = Duration::from_hours(1);
+/// The file that is there from before Vagrant makes the machine until it has answered.
+const MAKING: &str = "making";
 /// How long a machine waits for its turn to be made: for the boxes of those before it. The step's own
 /// deadline comes first.
 const TURN: Duration = Duration::from_hours(12);
@@ -41,6 +43,11 @@ impl Node {
         let held = self.lock.take(self.patience(), io).await?;
         for _ in 0..ATTEMPTS {
             let machine = self.inspect_held(&held, io).await?;
+            if machine.power != Power::Absent && self.was_cut_short() {
+                io.note("its making was cut short; making it anew");
+                self.unmake(&held, io).await?;
+                continue;
+            }
             let ended = match machine.power {
                 Power::Broken => return Err(self.broken(&machine)),
                 Power::Running => {
@@ -90,6 +97,7 @@ impl Node {
             self.first_contact(&held, io).await?;
             self.answer(&held, self.boot, io).await?;
             self.remember_boot(machine.id.as_deref().unwrap_or_default())?;
+            remove_file(&self.own(MAKING))?;
             return Ok(machine);
         }
         Err(Box::new(
@@ -106,6 +114,21 @@ impl Node {
                 "look at its console in the hypervisor's own tool"
             }),
         ))
+    }
+
+    /// Whether an earlier run began to make the machine, did not see that to its end, and no later start
+    /// makes up for it.
+    fn was_cut_short(&self) -> bool {
+        self.own(MAKING).is_file() && self.hypervisor.sets_up_once(&self.machine)
+    }
+
+    /// Removes a machine on which nothing was done yet.
+    async fn unmake(&self, held: &Held, io: &Io) -> Result<()> {
+        self.forget_boot()?;
+        self.destroy_held(held, io).await?;
+        let _one_at_a_time = self.shared.lock().await;
+        self.hypervisor.remove_rest(&self.machine, io).await?;
+        Ok(())
     }
 
     /// The machine with all that Vagrant does not give it; nothing where it had to be stopped for that.
@@ -148,6 +171,7 @@ impl Node {
         self.before_start(io).await?;
         if self.id()?.is_none() {
             self.keep_made_with()?;
+            write(&self.own(MAKING), self.caller.provider)?;
         }
         let args = [
             "up",
@@ -317,7 +341,10 @@ impl Node {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(io_failure("remove", &self.data(), &error))
             }
-            Ok(()) | Err(_) => remove_file(&self.own("made-with")),
+            Ok(()) | Err(_) => {
+                remove_file(&self.own(MAKING))?;
+                remove_file(&self.own("made-with"))
+            }
         }
     }
 

@@ -357,6 +357,12 @@ impl Hypervisor for Libvirt {
         true
     }
 
+    /// `action_up` has `CreateNetworkInterfaces` and `SetHostname` for machines that are not there yet, and
+    /// for no others (vagrant-libvirt, `lib/vagrant-libvirt/action.rb`). Windows guests are set up by steps.
+    fn sets_up_once(&self, machine: &MachineRef) -> bool {
+        machine.os == Os::Linux
+    }
+
     async fn remove_rest(&self, machine: &MachineRef, io: &Io) -> Result<bool> {
         if !self.can_ask(io) {
             return Ok(false);

@@ -59,6 +59,12 @@ pub trait Hypervisor: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Whether Vagrant sets a guest up, its private adapter above all, only while it makes the machine: one
+    /// whose making was cut short is then never set up by a later start.
+    fn sets_up_once(&self, _machine: &MachineRef) -> bool {
+        false
+    }
+
     /// Called for a machine that runs without Vagrant seeing that, so that Vagrant cannot stop it: turns
     /// it off at once. Returns whether it could.
     async fn power_off(&self, _machine: &MachineRef, _io: &Io) -> Result<bool> {
