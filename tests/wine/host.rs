@@ -1,7 +1,7 @@
 //! A Windows host by Wine: the built wdev.exe, fakes of what it starts, and a person at the console.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -167,31 +167,35 @@ pub fn windows(path: &Path) -> String {
 
 /// Where Wine keeps its Windows; made when it is not there. Wine's own services run.
 fn prefix() -> &'static Path {
-    static STARTED: OnceLock<PathBuf> = OnceLock::new();
-    STARTED.get_or_init(|| {
+    static STARTED: OnceLock<(PathBuf, Child)> = OnceLock::new();
+    let (prefix, _) = STARTED.get_or_init(|| {
         let prefix = std::env::var_os("WDEV_TEST_WINEPREFIX").map_or_else(
             || Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine"),
             PathBuf::from,
         );
-        // Wine's services hold on to the streams of the first program, so that must be none of which
-        // the end of its output is waited for; and they end when there is no program for some seconds.
-        let start = |program: &str, arg: &str| {
-            Command::new(program)
+        // Wine's services hold on to the streams of the program that starts them, so that must be none of
+        // which the end of its output is waited for.
+        let quiet = |program: &str, arg: &str| {
+            let mut command = Command::new(program);
+            command
                 .arg(arg)
                 .env("WINEPREFIX", &prefix)
                 .env("WINEDEBUG", "-all")
                 .env("WINEDLLOVERRIDES", NO_DESKTOP)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .unwrap()
+                .stderr(Stdio::null());
+            command
         };
         // Fails when one is at work already, which is as good.
-        start("wineserver", "-p20");
-        assert!(start("wineboot", "-i").success());
-        prefix
-    })
+        quiet("wineserver", "-p20").status().unwrap();
+        assert!(quiet("wineboot", "-i").status().unwrap().success());
+        // They end when there is no program for some seconds: this one waits for input until the tests
+        // end.
+        let idle = quiet("wine", "cmd").stdin(Stdio::piped()).spawn().unwrap();
+        (prefix, idle)
+    });
+    prefix
 }
 
 /// The folder of wdev.exe, built from the present sources.
