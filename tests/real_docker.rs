@@ -435,6 +435,10 @@ fn an_up_waits_for_a_vagrant_that_somebody_else_runs() {
     wait_for_a_machine(&mut up, &sandbox);
     up.kill_tree();
     let _ = sandbox.run(&["halt"]);
+    // wdev removes a half-made machine by itself; plain Vagrant stumbles over one.
+    for machine in sandbox.machines() {
+        docker(&["rm", "--force", &machine]).expect("the machine goes");
+    }
 
     let mut by_hand = sandbox.vagrant(&["up", "cp", "--provision", "--provision-with", FIRST_HOOK]);
     by_hand.wait_for("the hook at work", |_| {

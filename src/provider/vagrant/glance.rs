@@ -43,6 +43,11 @@ impl Node {
         }
     }
 
+    /// Whether the machine answers, without Vagrant.
+    pub(super) async fn answers_now(&self, io: &Io) -> bool {
+        self.boot_now(io).await.is_some()
+    }
+
     /// The boot that the machine is in, where it can be had without Vagrant.
     async fn boot_now(&self, io: &Io) -> Option<String> {
         if let Some(boot) = self.boot_by_hypervisor(PATIENCE, io).await {

@@ -124,7 +124,7 @@ impl Node {
                 }
                 // For Hyper-V the question itself is an action that another one locks out.
                 let machine = match self.look(&held, io).await? {
-                    Looked::Locked(_) => return self.changing(),
+                    Looked::Locked(_) => return self.behind_a_lock(io).await,
                     Looked::Found(machine) => machine,
                 };
                 self.remember_running(&machine, io).await;
@@ -176,6 +176,18 @@ impl Node {
             }
             None => Err(Box::new(ended.failure())),
         }
+    }
+
+    /// A machine that another Vagrant has locked runs when it answers and its start was seen to its end.
+    async fn behind_a_lock(&self, io: &Io) -> Result<Machine> {
+        let machine = self.changing()?;
+        let started = machine.id.is_some() && machine.id == self.booted()?;
+        let power = if started && self.answers_now(io).await {
+            Power::Running
+        } else {
+            Power::Changing
+        };
+        Ok(Machine { power, ..machine })
     }
 
     fn changing(&self) -> Result<Machine> {
