@@ -121,13 +121,13 @@ fn by_hand(sandbox: &Sandbox) -> Duration {
 
 /// The provisioners of a node but the one for probes, in order.
 fn steps<'a>(vagrantfile: &'a str, node: &str) -> Vec<&'a str> {
-    let define = format!("config.vm.define \"{node}\"");
+    let define = format!("config.vm.define '{node}'");
     let (_, block) = vagrantfile.split_once(&define).expect("the node");
     let block = block.split("config.vm.define").next().unwrap_or(block);
     block
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("node.vm.provision \""))
-        .filter_map(|rest| rest.split('"').next())
+        .filter_map(|line| line.trim().strip_prefix("node.vm.provision '"))
+        .filter_map(|rest| rest.split('\'').next())
         .filter(|step| *step != "probe")
         .collect()
 }

@@ -38,6 +38,9 @@ pub fn listed(args: &[&str]) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
+/// What vagrant-libvirt puts between a box's name and its version in the name of its base volume.
+const BASE: &str = "_vagrant_box_image_";
+
 /// A sandbox on disk, its machines in libvirt.
 pub struct Emulated {
     folder: PathBuf,
@@ -204,8 +207,7 @@ impl Emulated {
         for pool in listed(&["pool-list", "--name"]) {
             all.extend(listed(&["vol-list", &pool]));
         }
-        let base = self.base_name();
-        all.retain(|name| !name.starts_with(&base));
+        all.retain(|name| !name.contains(BASE));
         self.of_ours(all)
     }
 
@@ -223,7 +225,7 @@ impl Emulated {
 
     /// What the names of the box's base volumes begin with.
     fn base_name(&self) -> String {
-        format!("{}_vagrant_box_image_", self.box_name())
+        format!("{}{BASE}", self.box_name())
     }
 
     /// Names of this sandbox: `wdev-SANDBOX-HASH…`, where the hash is of the folder.
