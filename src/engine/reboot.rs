@@ -123,14 +123,10 @@ impl Reboot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::{Arc, Mutex};
 
-    use async_trait::async_trait;
-
     use super::*;
-    use crate::channel::{Channel, Report, Script};
-    use crate::provider::{Features, Machine};
+    use crate::provider::double::{Acts, Double};
 
     /// A machine that runs one boot after the other: the next one with every restart.
     #[derive(Default)]
@@ -139,77 +135,14 @@ mod tests {
         restarts: Mutex<u32>,
     }
 
-    #[async_trait]
-    impl Provider for Arc<Host> {
-        fn name(&self) -> &'static str {
-            "host"
-        }
-
-        fn features(&self) -> Features {
-            crate::provider::vagrant::hypervisor::features(
-                crate::config::model::ProviderName::Libvirt,
-            )
-        }
-
-        async fn check(&self, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn inspect(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
-            Ok(Machine {
-                power: Power::Running,
-                id: Some("1".to_owned()),
-                detail: "running".to_owned(),
-                address: None,
-                private_mac: None,
-            })
-        }
-
-        async fn up(&self, node: &LaneName, io: &Io) -> Result<Machine> {
-            self.inspect(node, io).await
-        }
-
-        async fn halt(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn restart(&self, _node: &LaneName, _io: &Io) -> Result<()> {
+    impl Acts for Host {
+        fn restart(&self) {
             *self.restarts.lock().unwrap() += 1;
             self.boots.lock().unwrap().remove(0);
-            Ok(())
         }
 
-        async fn destroy(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        fn channel(&self, _node: &LaneName) -> Arc<dyn Channel> {
-            Arc::new(Way(Arc::clone(self)))
-        }
-    }
-
-    struct Way(Arc<Host>);
-
-    #[async_trait]
-    impl Channel for Way {
-        async fn run(&self, _script: &Script, _io: &Io) -> Result<Report> {
-            Ok(Report::default())
-        }
-
-        async fn upload(&self, _from: &Path, _to: &str, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn download(&self, _from: &str, _to: &Path, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn exec(&self, _argv: &[String], _io: &Io) -> Result<i32> {
-            Ok(0)
-        }
-
-        async fn boot_identity(&self, _patience: Duration, _io: &Io) -> Result<String> {
-            Ok(self.0.boots.lock().unwrap()[0].to_owned())
+        fn boot(&self) -> Option<String> {
+            Some(self.boots.lock().unwrap()[0].to_owned())
         }
     }
 
@@ -221,7 +154,7 @@ mod tests {
             ..Host::default()
         });
         let reboot = Reboot {
-            provider: &host,
+            provider: &Double(Arc::clone(&host)),
             lane: &LaneName::new("cp"),
             clock: Clock::new(),
             seen: vec!["one".to_owned(), "two".to_owned()],

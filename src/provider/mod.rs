@@ -1,5 +1,7 @@
 //! What makes machines. Free of any one tool's words: the engine and the steps see only this.
 
+#[cfg(test)]
+pub(crate) mod double;
 pub mod host;
 pub mod sim;
 pub mod vagrant;

@@ -1,6 +1,5 @@
 //! Gives a node its own address from inside, where the provider cannot.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,11 +8,10 @@ use ipnet::Ipv4Net;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use super::machine::{self, PRIVATE_MAC};
-use crate::channel::{Effect, Os, Script};
+use crate::channel::{Effect, Os};
 use crate::config::model::ProviderName;
-use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
+use crate::engine::step::{Context, Done, OnChange, Probe, Step};
 use crate::error::{Kind, Result};
-use crate::names::StepId;
 use crate::plan::node::Node;
 use crate::provider::vagrant::hypervisor::features;
 use crate::render::vagrantfile::private_mac;
@@ -135,37 +133,8 @@ impl Address {
 
 #[async_trait]
 impl Step for Address {
-    fn id(&self) -> StepId {
-        self.guest.id()
-    }
-
-    fn title(&self) -> String {
-        self.guest.title()
-    }
-
-    fn purpose(&self) -> String {
-        self.guest.purpose()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.guest.phase()
-    }
-
-    fn inputs(&self) -> BTreeMap<String, String> {
-        self.guest.inputs()
-    }
-
-    fn limits(&self) -> Limits {
-        self.guest.limits()
-    }
-
-    fn on_change(&self, changed: &[String]) -> OnChange {
-        self.guest.on_change(changed)
-    }
-
-    fn script(&self) -> Option<Script> {
-        self.guest.script()
-    }
+    told_by!(guest);
+    run_as!(guest);
 
     /// Another adapter than the one that the machine has now is not in place.
     async fn probe(&self, cx: &Context) -> Result<Probe> {
@@ -211,25 +180,25 @@ impl Step for Address {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::net::Ipv4Addr;
-    use std::path::Path;
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::channel::{Channel, Io, Mode, Report};
+    use crate::channel::{Io, Mode, Report, Script};
     use crate::clock::Clock;
     use crate::config::model::MachineSpec;
     use crate::engine::recorder::Recorder;
     use crate::engine::state::{DoneRecord, Status, StepRecord};
-    use crate::engine::step::Known;
+    use crate::engine::step::{Known, Limits};
     use crate::error::Failure;
     use crate::names::{LaneName, StepKey};
     use crate::plan::node::Role;
-    use crate::provider::{Features, Machine, Power, Provider};
+    use crate::provider::double::{Acts, Double};
 
-    /// A machine whose adapter has this address.
-    #[derive(Clone, Default)]
-    struct Host(Arc<Mutex<(String, u32)>>);
+    /// A machine whose adapter has this address, and how often it was brought up.
+    #[derive(Default)]
+    struct Host(Mutex<(String, u32)>);
 
     impl Host {
         fn set(&self, mac: &str) {
@@ -241,55 +210,16 @@ mod tests {
         }
     }
 
-    #[async_trait]
-    impl Provider for Host {
-        fn name(&self) -> &'static str {
-            "hyperv"
+    impl Acts for Host {
+        fn private_mac(&self) -> Option<String> {
+            Some(self.0.lock().unwrap().0.clone())
         }
 
-        fn features(&self) -> Features {
-            features(ProviderName::Hyperv)
-        }
-
-        async fn check(&self, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn inspect(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
-            Ok(Machine {
-                power: Power::Running,
-                id: Some("1".to_owned()),
-                detail: "running".to_owned(),
-                address: None,
-                private_mac: Some(self.0.lock().unwrap().0.clone()),
-            })
-        }
-
-        async fn up(&self, node: &LaneName, io: &Io) -> Result<Machine> {
+        fn up(&self) {
             self.0.lock().unwrap().1 += 1;
-            self.inspect(node, io).await
         }
 
-        async fn halt(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn restart(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn destroy(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        fn channel(&self, _node: &LaneName) -> Arc<dyn Channel> {
-            Arc::new(self.clone())
-        }
-    }
-
-    #[async_trait]
-    impl Channel for Host {
-        async fn run(&self, script: &Script, _io: &Io) -> Result<Report> {
+        fn run(&self, script: &Script) -> Result<Report> {
             let text = script.text.as_deref().unwrap_or_default();
             let in_place = text.contains(self.0.lock().unwrap().0.as_str());
             if !in_place && script.mode == Mode::Run {
@@ -299,22 +229,6 @@ mod tests {
                 in_place,
                 ..Report::default()
             })
-        }
-
-        async fn upload(&self, _from: &Path, _to: &str, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn download(&self, _from: &str, _to: &Path, _io: &Io) -> Result<()> {
-            Ok(())
-        }
-
-        async fn exec(&self, _argv: &[String], _io: &Io) -> Result<i32> {
-            Ok(0)
-        }
-
-        async fn boot_identity(&self, _patience: Duration, _io: &Io) -> Result<String> {
-            Err(Box::new(Failure::new(Kind::Provider, "it says nothing")))
         }
     }
 
@@ -376,10 +290,10 @@ mod tests {
     #[tokio::test]
     async fn an_adapter_that_somebody_put_in_the_others_place_gets_the_address() {
         for os in [Os::Linux, Os::Windows] {
-            let host = Host::default();
+            let host = Arc::new(Host::default());
             let cx = Context {
                 lane: LaneName::new("w1"),
-                provider: Arc::new(host.clone()),
+                provider: Arc::new(Double(Arc::clone(&host))),
                 io: Io::silent(),
                 clock: Clock::new(),
                 recorder: Recorder::new().0,

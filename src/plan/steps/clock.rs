@@ -3,17 +3,15 @@
 //! Certificates, tokens and leases depend on it. A live snapshot that is brought back stands behind by the
 //! time since it was made, and a host that slept wakes machines that did not notice.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 
 use super::Build;
 use super::guest::{GuestStep, done, inputs, judge, limits};
-use crate::channel::{Effect, Mode, Os, Report, Script, Secret};
-use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
+use crate::channel::{Effect, Mode, Os, Report, Secret};
+use crate::engine::step::{Context, Done, OnChange, Probe, Step};
 use crate::error::{Failure, Kind, Result};
-use crate::names::StepId;
 
 /// How far a clock may be off.
 const TOLERANCE_MS: i64 = 2000;
@@ -123,37 +121,8 @@ impl Clock {
 
 #[async_trait]
 impl Step for Clock {
-    fn id(&self) -> StepId {
-        self.guest.id()
-    }
-
-    fn title(&self) -> String {
-        self.guest.title()
-    }
-
-    fn purpose(&self) -> String {
-        self.guest.purpose()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.guest.phase()
-    }
-
-    fn inputs(&self) -> BTreeMap<String, String> {
-        self.guest.inputs()
-    }
-
-    fn limits(&self) -> Limits {
-        self.guest.limits()
-    }
-
-    fn on_change(&self, changed: &[String]) -> OnChange {
-        self.guest.on_change(changed)
-    }
-
-    fn script(&self) -> Option<Script> {
-        self.guest.script()
-    }
+    told_by!(guest);
+    run_as!(guest);
 
     async fn probe(&self, cx: &Context) -> Result<Probe> {
         let (report, reading) = self.ask(cx).await?;

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use super::guest::{GuestStep, done};
 use crate::channel::{Mode, Secret};
-use crate::engine::step::{Context, Done, Limits, Probe, Step};
+use crate::engine::step::{Context, Done, Probe, Step};
 use crate::error::{Failure, Kind, Result};
-use crate::names::{LaneName, StepId};
+use crate::names::LaneName;
 
 /// The name of the secret that carries a join token.
 pub const TOKEN: &str = "join_token";
@@ -26,29 +26,7 @@ pub struct Join {
 
 #[async_trait]
 impl Step for Join {
-    fn id(&self) -> StepId {
-        self.script.id()
-    }
-
-    fn title(&self) -> String {
-        self.script.title()
-    }
-
-    fn purpose(&self) -> String {
-        self.script.purpose()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.script.phase()
-    }
-
-    fn inputs(&self) -> BTreeMap<String, String> {
-        self.script.inputs()
-    }
-
-    fn limits(&self) -> Limits {
-        self.script.limits()
-    }
+    told_by!(script);
 
     fn needs_secret(&self) -> bool {
         true

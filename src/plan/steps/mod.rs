@@ -1,5 +1,47 @@
 //! The steps, one file each. `up.rs` puts them in order.
 
+/// In an `impl Step`: what the step tells of itself is what the script step in `$script` tells.
+macro_rules! told_by {
+    ($script:ident) => {
+        fn id(&self) -> $crate::names::StepId {
+            self.$script.id()
+        }
+
+        fn title(&self) -> String {
+            self.$script.title()
+        }
+
+        fn purpose(&self) -> String {
+            self.$script.purpose()
+        }
+
+        fn phase(&self) -> &'static str {
+            self.$script.phase()
+        }
+
+        fn inputs(&self) -> std::collections::BTreeMap<String, String> {
+            self.$script.inputs()
+        }
+
+        fn limits(&self) -> $crate::engine::step::Limits {
+            self.$script.limits()
+        }
+    };
+}
+
+/// In an `impl Step`, beside `told_by!`: a change asks for the same, and it is the same script by hand.
+macro_rules! run_as {
+    ($script:ident) => {
+        fn on_change(&self, changed: &[String]) -> $crate::engine::step::OnChange {
+            self.$script.on_change(changed)
+        }
+
+        fn script(&self) -> Option<$crate::channel::Script> {
+            self.$script.script()
+        }
+    };
+}
+
 pub mod address;
 pub mod clock;
 pub mod cluster_ready;
