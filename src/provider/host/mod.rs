@@ -13,6 +13,7 @@ pub use self::remarks::{check, memory};
 use crate::boxes::Arch;
 use crate::config::model::ProviderName;
 use crate::error::{Failure, Kind, Result};
+use crate::provider::vagrant::hypervisor::vagrant_home::VagrantHome;
 
 /// The data that the checks go by.
 #[derive(Debug, Deserialize)]
@@ -127,9 +128,7 @@ impl Host {
         } else {
             System::Linux
         };
-        let vagrant_home = variable("VAGRANT_HOME")
-            .map(PathBuf::from)
-            .or_else(|| Some(etcetera::home_dir().ok()?.join(".vagrant.d")));
+        let vagrant_home = VagrantHome::of_user();
         let module = variable("SystemRoot").map(|root| {
             PathBuf::from(root).join(r"System32\WindowsPowerShell\v1.0\Modules\Hyper-V")
         });
@@ -138,7 +137,7 @@ impl Host {
             x86: Arch::host() == Arch::Amd64,
             vagrant: super::vagrant::find_program().is_ok(),
             programs: programs(),
-            plugins: plugins(vagrant_home.as_deref()),
+            plugins: plugins(vagrant_home.as_ref()),
             kvm: Path::new("/dev/kvm").exists(),
             virtualization: has_virtualization(&text("/proc/cpuinfo")),
             vbox_driver: Path::new("/dev/vboxdrv").exists(),
@@ -149,7 +148,7 @@ impl Host {
             ),
             project_filesystem: filesystem(project, &text("/proc/self/mounts")),
             project: project.to_owned(),
-            vagrant_home,
+            vagrant_home: vagrant_home.map(|home| home.path().to_owned()),
             root: crate::process::is_root(),
             sudo: variable("SUDO_USER").map(|user| user.to_string_lossy().into_owned()),
             memory_mib: crate::config::host_memory_mib(),
@@ -191,17 +190,8 @@ fn expand(path: &str, variable: impl Fn(&str) -> Option<String>) -> Option<PathB
 }
 
 /// The names in Vagrant's list of plugins, and in the lists that packages of distributions bring.
-fn plugins(vagrant_home: Option<&Path>) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Listed {
-        installed: BTreeMap<String, serde_json::Value>,
-    }
-    let read = |path: &Path| std::fs::read_to_string(path).ok();
-    let own = vagrant_home
-        .and_then(|home| read(&home.join("plugins.json")))
-        .and_then(|text| serde_json::from_str::<Listed>(&text).ok())
-        .map(|listed| listed.installed.into_keys().collect())
-        .unwrap_or_default();
+fn plugins(vagrant_home: Option<&VagrantHome>) -> Vec<String> {
+    let own = vagrant_home.map(VagrantHome::plugins).unwrap_or_default();
     // Debian; Fedora.
     let folders = [
         "/usr/share/vagrant-plugins/plugins.d",
@@ -213,7 +203,6 @@ fn plugins(vagrant_home: Option<&Path>) -> Vec<String> {
         .flatten()
         .flatten()
         .filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_owned()));
-    let own: Vec<String> = own;
     own.into_iter().chain(packaged).collect()
 }
 
@@ -330,8 +319,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let list = r#"{"version":"1","installed":{"vagrant-vbguest":{"gem_version":""}}}"#;
         std::fs::write(home.path().join("plugins.json"), list).unwrap();
-        assert!(plugins(Some(home.path())).contains(&"vagrant-vbguest".to_owned()));
+        let of_user = VagrantHome::at(home.path().to_owned());
+        assert!(plugins(Some(&of_user)).contains(&"vagrant-vbguest".to_owned()));
         std::fs::write(home.path().join("plugins.json"), "{").unwrap();
-        assert!(!plugins(Some(home.path())).contains(&"vagrant-vbguest".to_owned()));
+        assert!(!plugins(Some(&of_user)).contains(&"vagrant-vbguest".to_owned()));
     }
 }

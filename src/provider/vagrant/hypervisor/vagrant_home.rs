@@ -87,16 +87,17 @@ impl VagrantHome {
         })
     }
 
-    /// Whether the plugin `name` is installed for this user (`lib/vagrant/plugin/state_file.rb`).
+    /// The plugins that are installed for this user (`lib/vagrant/plugin/state_file.rb`).
     #[must_use]
-    pub fn has_plugin(&self, name: &str) -> bool {
+    pub fn plugins(&self) -> Vec<String> {
         let state: Value = std::fs::read(self.0.join("plugins.json"))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        state
-            .get("installed")
-            .is_some_and(|installed| installed.get(name).is_some())
+        let installed = state.get("installed").and_then(Value::as_object);
+        installed
+            .map(|installed| installed.keys().cloned().collect())
+            .unwrap_or_default()
     }
 }
 

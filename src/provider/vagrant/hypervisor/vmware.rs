@@ -41,7 +41,7 @@ impl VmWare {
         let has_plugin = self
             .home
             .as_ref()
-            .is_none_or(|home| home.has_plugin(PLUGIN));
+            .is_none_or(|home| home.plugins().iter().any(|name| name == PLUGIN));
         if !has_plugin {
             return Err(Box::new(
                 Failure::new(

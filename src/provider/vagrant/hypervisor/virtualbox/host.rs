@@ -119,7 +119,7 @@ pub async fn version(manage: &Manage, io: &Io) -> Result<Version> {
     }
     let found = answer
         .good()
-        .then(|| output::version(&answer.lines))
+        .then(|| output::version(answer.lines()))
         .flatten();
     found.ok_or_else(|| {
         let failure = Failure::new(

@@ -1,17 +1,15 @@
 //! Calls of `VBoxManage`.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::super::tool;
 use super::output::{self, Disk, Info, Interface, Vm};
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::diagnose::{Said, failure};
-use crate::error::{Failure, Kind, Result};
-use crate::event::Stream;
-use crate::process::{Command, Finished, run};
+use crate::error::{Failure, Result};
+use crate::process::Command;
 
 /// How long a question may take: a busy VirtualBox has answered after a minute.
 const ASK: Duration = Duration::from_mins(5);
@@ -69,28 +67,28 @@ pub struct Manage {
 
 /// How one call ended.
 #[derive(Debug)]
-pub struct Answer {
-    finished: Finished,
-    /// What it printed.
-    pub lines: Vec<String>,
-    errors: String,
-    command: String,
-}
+pub struct Answer(tool::Answer);
 
 impl Answer {
+    /// What it printed on its standard output.
+    #[must_use]
+    pub fn lines(&self) -> &[String] {
+        &self.0.lines
+    }
+
     /// Whether it did what it was asked. It may print an error and end with 0.
     #[must_use]
     pub fn good(&self) -> bool {
         let error =
             |line: &str| line.trim_start().starts_with("VBoxManage") && line.contains(": error:");
-        self.finished.ok() && !self.errors.lines().any(error)
+        self.0.finished.ok() && !self.0.errors.lines().any(error)
     }
 
     /// All that it printed, on both streams, without empty lines.
     #[must_use]
     pub fn printed(&self) -> Vec<String> {
-        let errors = self.errors.lines();
-        let lines = errors.chain(self.lines.iter().map(String::as_str));
+        let errors = self.0.errors.lines();
+        let lines = errors.chain(self.0.lines.iter().map(String::as_str));
         let lines = lines.map(str::trim).filter(|line| !line.is_empty());
         lines.map(str::to_owned).collect()
     }
@@ -100,15 +98,15 @@ impl Answer {
     pub fn failure(self, doing: &str) -> Failure {
         let said = Said {
             class: String::new(),
-            text: self.errors,
+            text: self.0.errors,
         };
-        failure(doing, &said, &self.finished.ending())
-            .command(self.command)
-            .output(self.finished.tail)
+        failure(doing, &said, &self.0.finished.ending())
+            .command(self.0.command)
+            .output(self.0.finished.tail)
     }
 
     fn has(&self, words: &[&str]) -> bool {
-        !self.good() && words.iter().any(|word| self.errors.contains(word))
+        !self.good() && words.iter().any(|word| self.0.errors.contains(word))
     }
 }
 
@@ -134,48 +132,21 @@ impl Manage {
     /// # Errors
     /// When it cannot be started, takes longer than `limit`, or is interrupted.
     pub async fn call(&self, args: &[&str], limit: Duration, io: &Io) -> Result<Answer> {
-        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        for name in ["LANG", "LC_ALL"] {
-            environment.insert(name.into(), "C".into());
-        }
         let command = Command::new(&self.program)
             .args(args.iter().copied())
-            .environment(environment)
             // The first call starts VirtualBox' own service.
             .keep_leftovers();
-        let line = command.line();
-        let (mut lines, mut errors) = (Vec::new(), String::new());
-        let mut take = |stream: Stream, text: &str| {
-            if stream == Stream::Stdout {
-                lines.push(text.to_owned());
-            } else {
-                errors.push_str(text);
-                errors.push('\n');
-            }
-        };
-        let running = run(command, &io.stop, &mut take);
-        match self.clock.timeout(limit, running).await {
-            Some(finished) => Ok(Answer {
-                finished: finished?,
-                lines,
-                errors,
-                command: line,
-            }),
-            None => Err(Box::new(
-                Failure::new(
-                    Kind::Host,
-                    format!("VirtualBox did not answer within {} s", limit.as_secs()),
-                )
-                .command(line)
-                .advise("end `VBoxSVC` once no machine runs, then run the same again"),
-            )),
-        }
+        let virtualbox = ("VirtualBox", "end `VBoxSVC` once no machine runs");
+        let english = [("LANG", "C"), ("LC_ALL", "C")];
+        let within = (limit, self.clock);
+        let answer = tool::call(virtualbox, command, &english, within, io).await?;
+        Ok(Answer(answer))
     }
 
     async fn ask(&self, doing: &str, args: &[&str], io: &Io) -> Result<Vec<String>> {
         let answer = self.call(args, ASK, io).await?;
         if answer.good() {
-            return Ok(answer.lines);
+            return Ok(answer.0.lines);
         }
         Err(Box::new(answer.failure(doing)))
     }
@@ -207,7 +178,7 @@ impl Manage {
         let args = ["showvminfo", id, "--machinereadable"];
         let answer = self.call(&args, ASK, io).await?;
         if answer.good() {
-            return Ok(Some(Info::parse(&answer.lines)));
+            return Ok(Some(Info::parse(answer.lines())));
         }
         if answer.has(&[MISSING]) {
             return Ok(None);
@@ -232,7 +203,7 @@ impl Manage {
     pub async fn suggested_name(&self, ovf: &Path, io: &Io) -> Result<Option<String>> {
         let ovf = ovf.to_string_lossy();
         let answer = self.call(&["import", "-n", &ovf], ASK, io).await?;
-        Ok(output::suggested_name(&answer.lines))
+        Ok(output::suggested_name(answer.lines()))
     }
 
     /// All host-only interfaces, or networks.
