@@ -4,15 +4,17 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::shown::Shown;
 use tempfile::TempDir;
-use wdev::channel::{Io, Line, Os};
+use wdev::channel::{Io, Os};
 use wdev::clock::Clock;
 use wdev::error::{Kind, Result};
 use wdev::ledger::Ledger;
@@ -20,13 +22,12 @@ use wdev::provider::vagrant::MachineRef;
 use wdev::provider::vagrant::hypervisor::at_work::Watch;
 use wdev::provider::vagrant::hypervisor::libvirt::{self, Libvirt, Tools};
 use wdev::provider::vagrant::hypervisor::{Choices, Hypervisor, Site};
-use wdev::stop::Stop;
 
 /// A host whose `PATH` is one folder of ours.
 struct Host {
     root: TempDir,
     watch: Watch,
-    shown: Arc<Mutex<Vec<String>>>,
+    shown: Shown,
 }
 
 impl Host {
@@ -36,7 +37,7 @@ impl Host {
         let host = Self {
             root: TempDir::new().unwrap(),
             watch: Watch::Told(false),
-            shown: Arc::default(),
+            shown: Shown::default(),
         };
         for folder in ["bin", "project", "home/state"] {
             fs::create_dir_all(host.path(folder)).unwrap();
@@ -95,15 +96,11 @@ impl Host {
     }
 
     fn io(&self) -> Io {
-        let shown = Arc::clone(&self.shown);
-        Io {
-            output: Arc::new(move |line: Line| shown.lock().unwrap().push(line.text)),
-            stop: Stop::never(),
-        }
+        self.shown.io()
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().unwrap().join("\n")
+        self.shown.text()
     }
 
     /// The names of what a prune removes, or would.
@@ -296,7 +293,7 @@ async fn prune_follows_a_disk_that_no_pool_knows_and_removes_nothing_where_it_ca
 
     let layers = format!("[{{\"filename\": \"/e\", \"full-backing-filename\": \"/pool/{OURS}\"}}]");
     host.program("qemu-img", &format!("echo '{layers}'"));
-    host.shown = Arc::default();
+    host.shown = Shown::default();
     assert_eq!(host.prune(false).await.unwrap(), [""; 0]);
     assert_eq!(host.shown(), "");
 

@@ -16,7 +16,6 @@ use real::emulated::{Emulated, listed, virsh};
 use real::run::{Ended, Events, Run};
 use real::sandbox::{Hook, RECORDS};
 use real::{wait_for, wanted};
-use wdev::event::Body;
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
@@ -26,19 +25,6 @@ const LIMIT: Duration = Duration::from_mins(10);
 /// How far the clock of a machine that was brought back must at least be behind: more than wdev takes for
 /// agreement.
 const BEHIND: Duration = Duration::from_secs(8);
-
-/// A hook that asks for a reboot of its node, and counts how often it ran.
-fn reboots(node: &'static str) -> Hook {
-    let script = format!(
-        "#!/usr/bin/env bash\nset -euo pipefail\nmkdir -p {RECORDS}\necho ran >>{RECORDS}/reboots\n\
-         touch \"$WDEV_REBOOT\"\n"
-    );
-    Hook {
-        node,
-        name: "reboots",
-        script,
-    }
-}
 
 /// The `up` came as far as this version of wdev can: to the first step without a script.
 fn to_the_unbuilt(up: Run) -> Events {
@@ -54,30 +40,15 @@ fn lines_of(sandbox: &Emulated, node: &str, record: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The boots that a reboot of `node` was to end, and those that it was proven by.
-fn reboots_in(events: &Events, node: &str) -> (Vec<String>, Vec<String>) {
-    let mut begun = Vec::new();
-    let mut proven = Vec::new();
-    for event in &events.0 {
-        match &event.body {
-            Body::RebootStarted { lane, boot, .. } if lane.as_str() == node => {
-                begun.push(boot.clone());
-            }
-            Body::RebootProven { lane, boot, .. } if lane.as_str() == node => {
-                proven.push(boot.clone());
-            }
-            _ => {}
-        }
-    }
-    (begun, proven)
-}
-
 #[test]
 fn two_machines_live_through_kills_reboots_and_a_snapshot_and_go_away() {
     if !wanted() {
         return;
     }
-    let hooks = vec![Hook::counting("all", "greet"), reboots("w1")];
+    let hooks = vec![
+        Hook::counting("all", "greet"),
+        Hook::rebooting("w1", "reboots"),
+    ];
     let Some(mut sandbox) = Emulated::new("vm", 0, &["w1"], hooks) else {
         return;
     };
@@ -125,9 +96,10 @@ fn kill_in_boot(sandbox: &Emulated) {
 fn kill_in_reboot(sandbox: &Emulated) -> (String, Vec<(String, String)>) {
     let mut up = sandbox.start_up();
     let old = up.wait_for("the reboot of w1", |run| {
-        let (begun, proven) = reboots_in(&run.events(), "w1");
+        let events = run.events();
+        let (begun, proven) = events.reboots("w1");
         assert_eq!(proven, [""; 0], "it was not to be seen to its end");
-        begun.first().cloned()
+        begun.first().map(|boot| (*boot).to_owned())
     });
     let events = up.events();
     up.kill_tree();
@@ -140,7 +112,7 @@ fn kill_in_reboot(sandbox: &Emulated) -> (String, Vec<(String, String)>) {
 
 /// The reboot that was begun before the kill is proven by another boot, and the hook did not run again.
 fn assert_reboot_proven(sandbox: &Emulated, events: &Events, old: &str) {
-    let (_, proven) = reboots_in(events, "w1");
+    let (_, proven) = events.reboots("w1");
     assert_eq!(proven.len(), 1, "no reboot was proven");
     assert_ne!(proven[0], old);
     assert_eq!(proven[0], sandbox.boot("w1"));
@@ -181,9 +153,7 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
 
     // Work and a proven reboot that the snapshot knows nothing of.
     sandbox.add_hook(Hook::counting("cp", "late"));
-    let mut reboots = reboots("cp");
-    reboots.name = "late-reboot";
-    sandbox.add_hook(reboots);
+    sandbox.add_hook(Hook::rebooting("cp", "late-reboot"));
     virsh(&["reset", &w1]).expect("a reboot behind wdev's back");
     wait_for("w1 after its reboot", LIMIT, || {
         let id = ["exec", "w1", "--", "cat", "/proc/sys/kernel/random/boot_id"];
@@ -192,7 +162,7 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
     });
     let events = to_the_unbuilt(sandbox.start_up());
     assert_eq!(lines_of(sandbox, "cp", "late"), ["ran"]);
-    let (_, proven) = reboots_in(&events, "cp");
+    let (_, proven) = events.reboots("cp");
     assert_eq!(proven.len(), 1);
     assert_ne!(proven[0], early);
     // Another boot of w1 is no other machine, and undoes nothing that is on its disk.
@@ -216,8 +186,8 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
     assert_eq!(lines_of(sandbox, "cp", "late"), ["ran"]);
     assert_eq!(lines_of(sandbox, "cp", "greet"), ["ran"]);
     // The boot of the snapshot was seen before: the reboot that is asked for again ends in a third one.
-    let (begun, proven) = reboots_in(&events, "cp");
-    assert_eq!(begun, std::slice::from_ref(&early));
+    let (begun, proven) = events.reboots("cp");
+    assert_eq!(begun, [early.as_str()]);
     assert_eq!(proven.len(), 1);
     assert_ne!(proven[0], early);
     assert_eq!(proven[0], sandbox.boot("cp"));

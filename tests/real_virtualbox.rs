@@ -54,12 +54,9 @@ fn assert_reached(host: &Host, sandbox: &Sandbox, node: &str, number: u8) {
 
 /// The boots that reboots of `cp` were proven by.
 fn proven(ended: &Ended) -> Vec<String> {
-    let events = ended.events().0.into_iter();
-    let proven = events.filter_map(|event| match event.body {
-        Body::RebootProven { lane, boot, .. } if lane.as_str() == "cp" => Some(boot),
-        _ => None,
-    });
-    proven.collect()
+    let events = ended.events();
+    let (_, proven) = events.reboots("cp");
+    proven.into_iter().map(str::to_owned).collect()
 }
 
 fn life(host: &Host, workers: &[&str]) {
@@ -119,7 +116,7 @@ fn a_machine_lives_on_virtualbox_and_leaves_nothing_behind() {
     }
 }
 
-/// Kills wdev, its Vagrant and that one's VBoxManage once the planted fault holds a call up.
+/// Kills wdev, its Vagrant and that one's `VBoxManage` once the planted fault holds a call up.
 fn kill_in_fault(host: &Host, mut up: Run) {
     up.wait_for("the call that is held up", |_| {
         host.has_struck().then_some(())

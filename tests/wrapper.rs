@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::need;
+use common::wrapped::{self, read};
 use wdev::channel::wrap::{End, Layout, Reader, Said, wrap_linux_in};
 use wdev::channel::{Mode, Os, Report, Script, Secret};
 
@@ -63,29 +63,8 @@ impl Node {
     }
 }
 
-fn read(output: &Output, nonce: &str, mode: Mode) -> (Option<(End, Report)>, String) {
-    let mut reader = Reader::new(nonce);
-    let mut shown = Vec::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        for said in reader.line(line) {
-            if let Said::Output(text) = said {
-                shown.push(text);
-            }
-        }
-    }
-    (reader.finish(mode), shown.join("\n"))
-}
-
 fn script(mode: Mode, text: &str) -> Script {
-    Script {
-        name: "a-step".to_owned(),
-        os: Os::Linux,
-        mode,
-        text: Some(text.to_owned()),
-        effects: Vec::new(),
-        fingerprint: "f1".to_owned(),
-        secrets: BTreeMap::new(),
-    }
+    wrapped::script(Os::Linux, mode, text)
 }
 
 fn done(result: Option<(End, Report)>) -> Report {

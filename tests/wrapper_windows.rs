@@ -7,14 +7,14 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use common::wrapped::{self, read};
 use wdev::channel::powershell::{self, Ending};
-use wdev::channel::wrap::{End, Layout, Reader, Said};
+use wdev::channel::wrap::{End, Layout};
 use wdev::channel::wrap_windows::{layout, wrap_windows_in};
 use wdev::channel::{Mode, Os, Report, Script, Secret};
 
@@ -111,29 +111,8 @@ impl Node {
     }
 }
 
-fn read(output: &Output, nonce: &str, mode: Mode) -> (Option<(End, Report)>, String) {
-    let mut reader = Reader::new(nonce);
-    let mut shown = Vec::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        for said in reader.line(line) {
-            if let Said::Output(text) = said {
-                shown.push(text);
-            }
-        }
-    }
-    (reader.finish(mode), shown.join("\n"))
-}
-
 fn script(mode: Mode, text: &str) -> Script {
-    Script {
-        name: "a-step".to_owned(),
-        os: Os::Windows,
-        mode,
-        text: Some(text.to_owned()),
-        effects: Vec::new(),
-        fingerprint: "f1".to_owned(),
-        secrets: BTreeMap::new(),
-    }
+    wrapped::script(Os::Windows, mode, text)
 }
 
 /// A body whose run does `run` and whose probe asks for the stamp.

@@ -7,6 +7,9 @@
     reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
+pub mod shown;
+pub mod wrapped;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,18 +1,17 @@
 //! What wdev shares on a Hyper-V host, with a fake PowerShell: the switches, and the scripts' parameters.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use wdev::channel::{Io, Line, Os};
+use wdev::channel::{Io, Os};
 use wdev::clock::Clock;
 use wdev::ledger::Ledger;
 use wdev::names::LaneName;
 use wdev::provider::vagrant::MachineRef;
 use wdev::provider::vagrant::hypervisor::hyperv::HyperV;
 use wdev::provider::vagrant::hypervisor::{Choices, Hypervisor as _, Site};
-use wdev::stop::Stop;
 
+use crate::common::shown::Shown;
 use crate::fakes::Fake;
 
 const DONE: &str = "print {\"type\": \"result\"}\n";
@@ -22,7 +21,7 @@ const IN_USE: &str = "print {\"type\": \"failure\", \"id\": \"switch-in-use\", \
 struct World {
     powershell: Fake,
     dir: tempfile::TempDir,
-    shown: Arc<Mutex<Vec<String>>>,
+    shown: Shown,
 }
 
 impl World {
@@ -30,7 +29,7 @@ impl World {
         let world = Self {
             powershell: Fake::new("powershell", ""),
             dir: tempfile::tempdir().unwrap(),
-            shown: Arc::default(),
+            shown: Shown::default(),
         };
         std::fs::create_dir(world.path("a")).unwrap();
         world
@@ -55,15 +54,11 @@ impl World {
     }
 
     fn io(&self) -> Io {
-        let shown = Arc::clone(&self.shown);
-        Io {
-            output: Arc::new(move |line: Line| shown.lock().unwrap().push(line.text)),
-            stop: Stop::never(),
-        }
+        self.shown.io()
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().unwrap().join("\n")
+        self.shown.text()
     }
 
     fn ledger(&self) -> String {

@@ -7,26 +7,18 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::run::{Ended, Run};
-use super::sandbox::{Hook, subnet};
+use super::sandbox::{Hook, in_phase_prepare, subnet};
+use super::{kept_folder, said_by};
 use crate::common;
 
 /// Asks libvirt; what it printed, or its complaint.
 pub fn virsh(args: &[&str]) -> Result<String, String> {
-    let output = Command::new("virsh")
-        .args(["--quiet", "--connect", "qemu:///system"])
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .expect("virsh can be run: `make test-real` has installed it");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(text(&output.stderr))
-    }
+    let mut virsh = Command::new("virsh");
+    virsh.args(["--quiet", "--connect", "qemu:///system"]);
+    said_by(virsh.args(args))
 }
 
 /// The first words of the lines that libvirt lists.
@@ -65,12 +57,7 @@ impl Emulated {
             common::skip("the box of the emulated machines; `tests/real/prepare` says why");
             return None;
         };
-        // Kept by hand, so that a failed test leaves its logs to look at.
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("wdev-real-{name}-"))
-            .tempdir()
-            .expect("temporary folder")
-            .keep();
+        let folder = kept_folder(&format!("wdev-real-{name}-"));
         let mut nodes = vec!["cp"];
         nodes.extend(workers);
         let sandbox = Self {
@@ -121,14 +108,7 @@ impl Emulated {
         for worker in &self.nodes[1..] {
             let _ = writeln!(text, "  - {}", machine(worker));
         }
-        text.push_str("hooks:\n");
-        for Hook { node, name, .. } in &self.hooks {
-            let _ = writeln!(
-                text,
-                "  - {{node: {node}, phase: prepare, script: {name}.sh}}"
-            );
-        }
-        text
+        text + &in_phase_prepare(&self.hooks)
     }
 
     /// The name of the box in Vagrant: of this test alone, and so its base volume.

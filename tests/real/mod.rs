@@ -10,6 +10,7 @@ pub mod emulated;
 pub mod run;
 pub mod sandbox;
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,13 +49,27 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut check: impl FnMut() -> Optio
     }
 }
 
+/// A temporary folder, removed by hand, so that a failed test leaves its logs to look at.
+pub fn kept_folder(prefix: &str) -> PathBuf {
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .tempdir()
+        .expect("temporary folder")
+        .keep()
+}
+
 /// Runs docker and returns its standard output, or its standard error when it fails.
 pub fn docker(args: &[&str]) -> Result<String, String> {
-    let output = Command::new("docker")
-        .args(args)
+    said_by(Command::new("docker").args(args))
+}
+
+/// Runs a program that `make test-real` has installed; its standard output, or its standard error when it
+/// fails.
+pub fn said_by(command: &mut Command) -> Result<String, String> {
+    let output = command
         .stdin(Stdio::null())
         .output()
-        .expect("docker can be run: `make test-real` has installed it");
+        .unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     if output.status.success() {
         Ok(text(&output.stdout))

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::run::{Ended, Run, working_for};
-use super::{docker, wait_for};
+use super::{docker, kept_folder, wait_for};
 
 /// What containers need so that they can stand for machines: sysctls that can be written, swap that
 /// can be turned off. Not `--privileged`, which asks for more than a test machine may have.
@@ -74,6 +74,15 @@ impl Hook {
     }
 }
 
+/// The hooks in `variables.yml`.
+pub fn in_phase_prepare(hooks: &[Hook]) -> String {
+    hooks
+        .iter()
+        .fold("hooks:\n".to_owned(), |text, Hook { node, name, .. }| {
+            text + &format!("  - {{node: {node}, phase: prepare, script: {name}.sh}}\n")
+        })
+}
+
 /// The label of every machine that a test makes: the sandbox's name and number, and last, after a dot, the
 /// test's process id.
 const LABEL: &str = "wdev-test";
@@ -120,12 +129,7 @@ impl Sandbox {
     pub fn new(name: &str, number: u32, workers: &[&'static str], hooks: &[Hook]) -> Self {
         let image =
             std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE");
-        // Kept by hand, so that a failed test leaves its logs to look at.
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("wdev-real-{name}-"))
-            .tempdir()
-            .expect("temporary folder")
-            .keep();
+        let folder = kept_folder(&format!("wdev-real-{name}-"));
         let mut nodes = vec!["cp"];
         nodes.extend(workers);
         let sandbox = Self {
@@ -181,14 +185,7 @@ impl Sandbox {
              given = p.create_args.is_a?(Array) ? p.create_args : []\n      \
              p.create_args = given + {args:?}"
         );
-        text.push_str("hooks:\n");
-        for Hook { node, name, .. } in hooks {
-            let _ = writeln!(
-                text,
-                "  - {{node: {node}, phase: prepare, script: {name}.sh}}"
-            );
-        }
-        text
+        text + &in_phase_prepare(hooks)
     }
 
     /// What tells the sandbox's machines from all others, also from those of other test runs.

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::common;
+use crate::real::kept_folder;
 use crate::real::run::{Ended, Run};
 
 /// The hook asks for a reboot the first time; from then on it waits to be let go, as long as its file is
@@ -219,11 +220,7 @@ impl Drop for Host {
 impl Host {
     /// Copies what tells of a failure to a place that stays.
     fn keep(&self) -> PathBuf {
-        let kept = tempfile::Builder::new()
-            .prefix("wdev-real-hyperv-")
-            .tempdir()
-            .expect("temporary folder")
-            .keep();
+        let kept = kept_folder("wdev-real-hyperv-");
         for part in [
             "runs",
             "project",

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use wdev::event::Body;
 
 use crate::common;
+use crate::real::kept_folder;
 use crate::real::run::{Ended, Run};
 
 /// The machine, and the interface, that belong to somebody else.
@@ -41,12 +42,7 @@ impl Host {
             common::skip("a box in WDEV_TEST_BOX_VIRTUALBOX; `tests/real/prepare` makes it");
             return None;
         };
-        // Kept by hand, so that a failed test leaves its logs to look at.
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("wdev-real-vbox-{name}-"))
-            .tempdir()
-            .expect("temporary folder")
-            .keep();
+        let folder = kept_folder(&format!("wdev-real-vbox-{name}-"));
         let mut host = Self {
             folder,
             tools,
@@ -109,8 +105,8 @@ impl Host {
         fs::create_dir(&folder).expect("folder");
         let machine = |node: &str, number: u8| {
             format!(
-                "{{name: {node}, box: wdev-test/debian, box_url: {:?}, memory: 1GiB, address: {}}}",
-                self.r#box,
+                "{{name: {node}, box: wdev-test/debian, box_url: \"{}\", memory: 1GiB, address: {}}}",
+                self.r#box.display(),
                 self.address(number)
             )
         };

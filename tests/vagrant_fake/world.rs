@@ -1,13 +1,12 @@
 //! A sandbox whose Vagrant and SSH are fakes.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ipnet::Ipv4Net;
-use wdev::channel::{Channel, Io, Line, Mode, Os, Script};
+use wdev::channel::{Channel, Io, Mode, Os, Script};
 use wdev::clock::Clock;
 use wdev::config::model::ProviderName;
 use wdev::error::{Failure, Result};
@@ -16,8 +15,9 @@ use wdev::names::LaneName;
 use wdev::provider::Provider;
 use wdev::provider::vagrant::hypervisor::{Choices, Hypervisor};
 use wdev::provider::vagrant::{MachineRef, Settings, Vagrant};
-use wdev::stop::Stop;
 
+use crate::common::shown::Shown;
+use crate::common::wrapped;
 use crate::fakes::Fake;
 
 pub const RUNNING: &str = "print 1,cp,metadata,provider,libvirt\nprint 1,cp,state,running\n";
@@ -52,7 +52,7 @@ pub struct World {
     pub ssh: Fake,
     pub hypervisor: Arc<Plain>,
     pub dir: tempfile::TempDir,
-    pub shown: Arc<Mutex<Vec<String>>>,
+    pub shown: Shown,
 }
 
 impl World {
@@ -62,7 +62,7 @@ impl World {
             ssh: Fake::new("ssh", ""),
             hypervisor: Arc::default(),
             dir: tempfile::tempdir().unwrap(),
-            shown: Arc::default(),
+            shown: Shown::default(),
         };
         std::fs::write(world.path("Vagrantfile"), "").unwrap();
         world
@@ -134,15 +134,11 @@ impl World {
     }
 
     pub fn io(&self) -> Io {
-        let shown = Arc::clone(&self.shown);
-        Io {
-            output: Arc::new(move |line: Line| shown.lock().unwrap().push(line.text)),
-            stop: Stop::never(),
-        }
+        self.shown.io()
     }
 
     pub fn shown(&self) -> String {
-        self.shown.lock().unwrap().join("\n")
+        self.shown.text()
     }
 
     /// The subcommand and the machine of each call of Vagrant.
@@ -157,15 +153,8 @@ pub fn cp() -> LaneName {
 }
 
 pub fn script(mode: Mode) -> Script {
-    Script {
-        name: "a-step".to_owned(),
-        os: Os::Linux,
-        mode,
-        text: Some("wdev_run() { :; }\nwdev_probe() { :; }\n".to_owned()),
-        effects: Vec::new(),
-        fingerprint: "f1".to_owned(),
-        secrets: BTreeMap::new(),
-    }
+    let text = "wdev_run() { :; }\nwdev_probe() { :; }\n";
+    wrapped::script(Os::Linux, mode, text)
 }
 
 pub fn blocks(blocks: &[&str]) -> String {

@@ -2,6 +2,8 @@
 //! Vagrant makes anything, and what is removed: what is ours, and nothing else.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../fakes/mod.rs"]
 mod fakes;
 

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
-use wdev::channel::{Io, Line, Os};
+use wdev::channel::{Io, Os};
 use wdev::clock::Clock;
 use wdev::diagnose::Said;
 use wdev::ledger::Ledger;
@@ -14,8 +13,8 @@ use wdev::provider::vagrant::hypervisor::vagrant_home::VagrantHome;
 use wdev::provider::vagrant::hypervisor::virtualbox::VirtualBox;
 use wdev::provider::vagrant::hypervisor::virtualbox::host::Places;
 use wdev::provider::vagrant::hypervisor::{Choices, Site};
-use wdev::stop::Stop;
 
+use crate::common::shown::Shown;
 use crate::fakes::Fake;
 
 /// What changes something; every other call only asks.
@@ -32,7 +31,7 @@ const CHANGES: [&str; 6] = [
 pub struct World {
     pub manage: Fake,
     pub dir: tempfile::TempDir,
-    pub shown: Arc<Mutex<Vec<String>>>,
+    pub shown: Shown,
     machines: Vec<(String, String, String)>,
     interfaces: Vec<(String, String)>,
     disks: Vec<(String, String, String)>,
@@ -45,7 +44,7 @@ impl World {
         let world = Self {
             manage: Fake::new("VBoxManage", ""),
             dir: tempfile::tempdir().unwrap(),
-            shown: Arc::default(),
+            shown: Shown::default(),
             machines: Vec::new(),
             interfaces: Vec::new(),
             disks: Vec::new(),
@@ -203,15 +202,11 @@ impl World {
     }
 
     pub fn io(&self) -> Io {
-        let shown = Arc::clone(&self.shown);
-        Io {
-            output: Arc::new(move |line: Line| shown.lock().unwrap().push(line.text)),
-            stop: Stop::never(),
-        }
+        self.shown.io()
     }
 
     pub fn shown(&self) -> String {
-        self.shown.lock().unwrap().join("\n")
+        self.shown.text()
     }
 
     /// The calls that changed something.
