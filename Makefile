@@ -32,6 +32,7 @@ demo:
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
+	cargo clippy --test 'real_*' --test wine -- -D warnings
 	tests/lint-scripts
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline check bans licenses sources; \
 	else echo "lint: cargo-deny is not installed; tests/licences.rs checks the licences"; fi
