@@ -18,6 +18,7 @@ pub mod os;
 pub mod plan;
 pub mod process;
 pub mod provider;
+pub mod release;
 pub mod render;
 pub mod replace;
 pub mod stop;

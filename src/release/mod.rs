@@ -1,0 +1,80 @@
+//! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
+
+pub mod version;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use version::Version;
+
+/// Everything that `variables.yml` leaves open, settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// `kubernetes.version` as the user wrote it.
+    pub asked: String,
+    /// What that stands for.
+    pub kubernetes: Version,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What each marker file answered, by its URL.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, String>,
+    /// Every file that the sandbox is made of, in the order of their names and platforms.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// Where a version of Kubernetes comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A release or pre-release.
+    Release,
+    /// A build of upstream's CI.
+    Ci,
+    /// The user's own build.
+    Source,
+}
+
+/// One file that is fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// What it is: `kubelet`, `containerd`, `crictl`.
+    pub name: String,
+    /// `linux/amd64`, or empty where it is the same everywhere.
+    pub platform: String,
+    /// Its version, as its own project writes it.
+    pub version: String,
+    /// Where it comes from: an `https` URL, or for the user's own build a path.
+    pub url: String,
+    /// Its SHA-256 in lower-case hexadecimal digits; empty while nobody knows it.
+    pub sha256: String,
+    /// How the hash is known.
+    pub proof: Proof,
+}
+
+/// How the hash of an artifact is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// From the project's own checksum file.
+    Upstream,
+    /// From wdev's own data.
+    Data,
+    /// From the first download, for want of anything better.
+    FirstDownload,
+    /// It is the user's own file.
+    Own,
+}
+
+impl Release {
+    /// The artifact of this name for this platform.
+    #[must_use]
+    pub fn artifact(&self, name: &str, platform: &str) -> Option<&Artifact> {
+        self.artifacts
+            .iter()
+            .find(|artifact| artifact.name == name && artifact.platform == platform)
+    }
+}
