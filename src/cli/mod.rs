@@ -5,6 +5,7 @@ mod completion;
 mod config;
 mod destroy;
 mod exec;
+mod fetch;
 mod halt;
 mod list;
 mod man;
@@ -119,6 +120,8 @@ enum Command {
     Config(config::Arguments),
     /// List all sandboxes of this host.
     List(list::Arguments),
+    /// Fetch everything that `up` will need into the cache.
+    Fetch(fetch::Arguments),
     /// Remove what is kept for the next sandbox and nothing uses.
     Cache(cache::Arguments),
     /// Run a command on a node; its exit code is passed on.
@@ -197,6 +200,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Validate(arguments) => validate::run(&globals, &arguments, ui),
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
+        Command::Fetch(arguments) => fetch::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
