@@ -1,11 +1,18 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
+pub mod markers;
+pub mod resolve;
+pub mod site;
+pub mod source;
+pub mod supported;
 pub mod version;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use resolve::{Resolved, assumed, resolve};
+pub use site::Site;
 pub use version::Version;
 
 /// Everything that `variables.yml` leaves open, settled.
