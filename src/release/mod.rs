@@ -1,16 +1,26 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
+pub mod arguments;
+pub mod broken;
+pub mod check;
+pub mod finding;
+pub mod gates;
 pub mod markers;
+pub mod proxy;
 pub mod resolve;
 pub mod site;
+pub mod skew;
 pub mod source;
 pub mod supported;
 pub mod version;
+pub mod windows;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::{Subject, check, check_located};
+pub use finding::Finding;
 pub use resolve::{Resolved, assumed, resolve};
 pub use site::Site;
 pub use version::Version;
