@@ -67,33 +67,31 @@ impl Item {
         }
     }
 
-    /// Where the value at `path` was written, as [`Item::origins`] names it: where its key stands in a
-    /// map. Where nobody wrote it, where what stands around it was written.
-    pub(crate) fn place_of(&self, path: &str) -> &Place {
+    /// Where the value at `path` was written, which is named as [`Item::origins`] does it, or with `key`
+    /// its key; where nobody wrote it, the place of what stands around it.
+    pub(crate) fn place_of(&self, path: &str, key: bool) -> &Place {
         let path = path.trim_start_matches('.');
-        if path.is_empty() {
-            return &self.place;
-        }
         let below = if let Some(rest) = path.strip_prefix('[') {
             rest.split_once(']').and_then(|(index, rest)| {
                 let item = self.items().get(index.parse::<usize>().ok()?)?;
                 Some((&item.place, item, rest))
             })
         } else {
-            // A key of a table may hold a dot.
-            self.entries().iter().find_map(|(name, place, item)| {
+            // A key of a table may hold a dot, so the longest is meant.
+            let found = self.entries().iter().filter_map(|(name, place, item)| {
                 let rest = path.strip_prefix(name.as_str())?;
-                (rest.is_empty() || rest.starts_with(['.', '['])).then_some((place, item, rest))
-            })
+                let whole = rest.is_empty() || rest.starts_with(['.', '[']);
+                whole.then_some((place, item, rest))
+            });
+            found.min_by_key(|(.., rest)| rest.len())
         };
-        let Some((key, item, rest)) = below else {
+        let Some((place, item, rest)) = below else {
             return &self.place;
         };
-        let inner = match (rest, &item.value) {
-            // The value itself says more than its key, unless the key is the user's own.
-            ("", _) if item.place.is_written() => &item.place,
-            ("", _) => key,
-            _ => item.place_of(rest),
+        let inner = match rest {
+            "" if key => place,
+            "" => &item.place,
+            _ => item.place_of(rest, key),
         };
         if inner.is_written() {
             inner

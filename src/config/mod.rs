@@ -89,11 +89,17 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// A remark on the value at `path`, such as `workers[0].windows`, where the user wrote it; where
-    /// nobody did, on what stands around it.
+    /// A remark on the value at `path`, such as `workers[0].windows`, or with `key` on its key, where
+    /// the user wrote it; where nobody did, on what stands around it.
     #[must_use]
-    pub fn remark(&self, severity: Severity, path: &str, message: impl Into<String>) -> Diagnostic {
-        let place = self.effective.place_of(path);
+    pub fn remark(
+        &self,
+        severity: Severity,
+        path: &str,
+        key: bool,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let place = self.effective.place_of(path, key);
         Diagnostic::error(message).severity(severity).at(place)
     }
 }

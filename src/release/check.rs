@@ -105,7 +105,7 @@ fn feature_gates(subject: &Subject<'_>, found: &mut Vec<Finding>) {
     let kubernetes = &subject.config.kubernetes;
     for name in kubernetes.feature_gates.keys() {
         let key = format!("kubernetes.feature_gates.{name}");
-        found.extend(feature_gate(subject, name, key));
+        found.extend(feature_gate(subject, name, key).map(Finding::on_key));
     }
     for (component, arguments) in &kubernetes.extra_args {
         let Some(list) = arguments.get("feature-gates") else {
@@ -148,6 +148,7 @@ fn extra_arguments(subject: &Subject<'_>, found: &mut Vec<Finding>) {
                 let message = format!("`{flag}` is set by {}", managed.by());
                 found.push(
                     Finding::new(Severity::Error, key, message)
+                        .on_key()
                         .note(format!("in place of it, write {}", managed.instead)),
                 );
                 continue;

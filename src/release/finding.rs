@@ -9,6 +9,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The value's path: `kubernetes.extra_args.kubelet.node-ip`.
     pub key: String,
+    /// Whether the key itself is meant, not what it is set to.
+    pub on_key: bool,
     /// What is wrong, a lower-case fragment.
     pub message: String,
     /// What is allowed there.
@@ -28,11 +30,17 @@ impl Finding {
         Self {
             severity,
             key: key.into(),
+            on_key: false,
             message: message.into(),
             allowed: None,
             suggestion: None,
             note: None,
         }
+    }
+
+    pub(super) fn on_key(mut self) -> Self {
+        self.on_key = true;
+        self
     }
 
     pub(super) fn allow(mut self, allowed: impl Into<String>) -> Self {
@@ -53,7 +61,8 @@ impl Finding {
     /// With the place where the user wrote the value, or what is nearest to it.
     #[must_use]
     pub fn located(&self, loaded: &Loaded) -> Diagnostic {
-        let mut diagnostic = loaded.remark(self.severity, &self.key, self.message.clone());
+        let mut diagnostic =
+            loaded.remark(self.severity, &self.key, self.on_key, self.message.clone());
         diagnostic.allowed.clone_from(&self.allowed);
         diagnostic.suggestion.clone_from(&self.suggestion);
         diagnostic.note.clone_from(&self.note);
