@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use crate::release::Artifact;
 
-pub use self::site::{HttpSite, Site};
+pub use self::site::HttpSite;
 pub use self::store::{Settings, Store, folder_of_user};
 
 /// A file that is wanted.
