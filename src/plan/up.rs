@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::Target;
 use super::node::{Node, Role, nodes};
+use super::steps::download::Download;
 use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
     Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
-    facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap,
-    worker_join,
+    download, facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes,
+    node_ready, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -39,6 +40,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             node,
             nodes: &nodes,
             release: target.release,
+            store: target.store,
         };
         lanes.push(match node.role {
             Role::ControlPlane => control_plane_lane(target, &build)?,
@@ -63,21 +65,9 @@ fn host(target: &Target) -> Lane {
         .map(|component| component.as_str().to_owned())
         .collect();
     let mut steps = LaneBuilder::new(LaneName::host());
-    steps.push(SimulatedHostStep {
-        id: "download",
-        title: format!(
-            "download Kubernetes {} and what it needs",
-            target.release.kubernetes.bare()
-        ),
-        purpose: "the nodes get everything from the host".to_owned(),
-        inputs: inputs([
-            ("kubernetes.version", target.release.kubernetes.bare()),
-            (
-                "container_runtime",
-                target.config.container_runtime.version.clone(),
-            ),
-        ]),
-        takes: Duration::from_secs(20),
+    steps.push(Download {
+        release: target.release.clone(),
+        store: target.store.cloned(),
     });
     let why = built
         .is_empty()
@@ -103,7 +93,7 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
     steps
-        .after_host("download")
+        .after_host(download::ID)
         .push(container_runtime::step(build));
     steps.hooks(build, "runtime")?;
     steps.push(kubernetes::step(build));
@@ -140,7 +130,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
         }
     }
     steps
-        .after_host("download")
+        .after_host(download::ID)
         .push(container_runtime::step(build));
     steps.hooks(build, "runtime")?;
     if build.node.os == Os::Windows {

@@ -49,6 +49,8 @@ pub mod cni;
 pub mod computer_name;
 pub mod container_runtime;
 pub mod control_plane;
+pub mod download;
+pub mod equipped;
 pub mod facts;
 pub mod features;
 pub mod first_contact;
@@ -67,6 +69,7 @@ pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 
+use crate::artifacts::Store;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::plan::node::Node;
@@ -85,4 +88,6 @@ pub struct Build<'a> {
     pub nodes: &'a [Node],
     /// Every version, settled.
     pub release: &'a Release,
+    /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
+    pub store: Option<&'a Store>,
 }
