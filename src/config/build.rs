@@ -9,9 +9,9 @@ use ipnet::Ipv4Net;
 use super::derive::{address, net};
 use super::item::Item;
 use super::model::{
-    Artifacts, Builder, Cni, CniName, Communicator, Component, Config, ContainerRuntime,
-    ControlPlane, Hook, KubeProxy, Kubernetes, LibvirtDriver, MachineSpec, Network, ProviderName,
-    Proxy, Timeouts, VagrantSettings, Worker,
+    Artifacts, Audit, Builder, COMPONENTS_WITH_LOGS, Cni, CniName, Communicator, Component, Config,
+    ContainerRuntime, ControlPlane, Hook, KubeProxy, Kubernetes, LibvirtDriver, MachineSpec,
+    Network, ProviderName, Proxy, Timeouts, VagrantSettings, Worker,
 };
 use super::scalar::Scalar;
 
@@ -97,7 +97,19 @@ fn kubernetes(item: &Item) -> Kubernetes {
         images: item.at("images").items().iter().filter_map(path).collect(),
         feature_gates: table(item.at("feature_gates"), Item::boolean),
         extra_args,
+        audit: Audit::from_name(item.at("audit").text()).unwrap_or_default(),
+        log_levels: log_levels(item.at("log_levels")),
+        ignore_preflight_errors: strings(item.at("ignore_preflight_errors")),
+        cert_names: strings(item.at("cert_names")),
     }
+}
+
+fn log_levels(item: &Item) -> BTreeMap<String, u64> {
+    COMPONENTS_WITH_LOGS
+        .into_iter()
+        .filter(|component| !item.at(component).is_unset())
+        .map(|component| (component.to_owned(), item.at(component).number()))
+        .collect()
 }
 
 fn range(item: &Item) -> Ipv4Net {
@@ -141,7 +153,8 @@ fn control_plane(item: &Item) -> ControlPlane {
         name: string(item.at("name")),
         machine: machine(item),
         address: address(item.at("address")).unwrap_or(Ipv4Addr::UNSPECIFIED),
-        taints: strings(item.at("taints")),
+        // An empty list is a wish too: no taint at all.
+        taints: (!item.at("taints").is_unset()).then(|| strings(item.at("taints"))),
     }
 }
 

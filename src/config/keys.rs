@@ -57,9 +57,13 @@ pub(crate) enum Rule {
     KubernetesVersion,
     /// Three numbers and perhaps a pre-release.
     Version,
+    /// As [`Rule::Version`], or `distribution`.
+    RuntimeVersion,
     Mirror,
     Proxy,
     NoProxy,
+    /// A name or an address in a certificate.
+    CertName,
     BoxUrl,
     Checksum,
     Taint,

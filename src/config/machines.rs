@@ -30,7 +30,12 @@ pub(super) static CONTROL_PLANE: &[Key] = &[
         "Memory: MiB, or with a unit as in `4GiB`.",
     ),
     ADDRESS,
-    TAINTS,
+    key(
+        "taints",
+        List(&Shape::Text(Rule::Taint)),
+        Derived("kubeadm's own, which keeps ordinary pods away"),
+        "Taints that the node registers with, each `key=value:Effect`; `[]` for none at all.",
+    ),
 ];
 
 pub(super) static WORKER: &[Key] = &[

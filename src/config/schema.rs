@@ -219,6 +219,11 @@ fn rule_schema(rule: Rule) -> Json {
             "not": {"const": 1},
         }),
         Rule::Version => pattern("^v?[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?$"),
+        Rule::RuntimeVersion => {
+            pattern("^(distribution|v?[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?)$")
+        }
+        // Addresses have more forms than a pattern should hold.
+        Rule::CertName => pattern("^(\\*\\.)?[0-9a-z.:-]+$"),
         Rule::Mirror => pattern("^((https?|file)://\\S+)?$"),
         Rule::Proxy => pattern("^(https?://\\S+)?$"),
         Rule::NoProxy => json!({"type": ["string", "number"], "pattern": "^[^,\\s]+$"}),

@@ -61,9 +61,14 @@ fn plain(scalar: &Scalar, shape: &Shape) -> String {
     }
 }
 
-/// Nothing stands for a version that there is not: an empty one would be a mistake.
+/// What nobody asked for and no empty text or list can stand for: a version, a number, a list that means
+/// something when it is empty.
 fn is_left_out(item: &Item, shape: &Shape) -> bool {
-    matches!(shape, Shape::Text(Rule::Version)) && item.text().is_empty()
+    match shape {
+        Shape::Text(Rule::Version | Rule::RuntimeVersion) => item.text().is_empty(),
+        Shape::Integer { .. } | Shape::List(_) => item.is_unset(),
+        _ => false,
+    }
 }
 
 fn map(out: &mut String, item: &Item, shape: &'static Shape, depth: usize, mut in_line: bool) {
@@ -108,7 +113,11 @@ fn value(out: &mut String, item: &Item, shape: &'static Shape, depth: usize) {
         Value::List(items) if items.is_empty() => {
             let _ = writeln!(out, " []  # {from}");
         }
-        Value::Map(entries) if entries.is_empty() => {
+        Value::Map(entries)
+            if entries
+                .iter()
+                .all(|(key, _, item)| is_left_out(item, inner(shape, key))) =>
+        {
             let _ = writeln!(out, " {{}}  # {from}");
         }
         Value::Map(_) => {

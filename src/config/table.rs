@@ -7,7 +7,7 @@ use super::keys::Shape::{
 };
 use super::keys::{Key, KeyRule, PathRule, Rule};
 use super::machines::{CONTROL_PLANE, VAGRANT, WORKER};
-use super::model::{Builder, CniName, KubeProxy, PHASES, ProviderName};
+use super::model::{Audit, Builder, CniName, KubeProxy, PHASES, ProviderName};
 
 pub(super) const fn key(
     name: &'static str,
@@ -172,6 +172,42 @@ static KUBERNETES: &[Key] = &[
         Unset,
         "Extra arguments by component, then by flag without dashes.",
     ),
+    key(
+        "audit",
+        Choice("audit level", Audit::NAMES),
+        Fallback::Text("none"),
+        "How much kube-apiserver writes into its audit log.",
+    ),
+    key(
+        "log_levels",
+        Map(LOG_LEVELS),
+        Unset,
+        "How much each component logs, from 0 to 10; its own default when left out.",
+    ),
+    key(
+        "ignore_preflight_errors",
+        List(&FREE),
+        Unset,
+        "Checks of kubeadm that only warn, by their names, such as `NumCPU`.",
+    ),
+    key(
+        "cert_names",
+        List(&Shape::Text(Rule::CertName)),
+        Unset,
+        "Further names and addresses in the certificate of kube-apiserver.",
+    ),
+];
+
+const fn log_level(name: &'static str, doc: &'static str) -> Key {
+    key(name, Shape::Integer { min: 0, max: 10 }, Unset, doc)
+}
+
+static LOG_LEVELS: &[Key] = &[
+    log_level("api_server", "Of kube-apiserver."),
+    log_level("controller_manager", "Of kube-controller-manager."),
+    log_level("scheduler", "Of kube-scheduler."),
+    log_level("kubelet", "Of every kubelet."),
+    log_level("kube_proxy", "Of every kube-proxy."),
 ];
 
 static EXTRA_ARGS: &[Key] = &[
@@ -206,9 +242,9 @@ static RUNTIME: &[Key] = &[
     ),
     key(
         "version",
-        Shape::Text(Rule::Version),
+        Shape::Text(Rule::RuntimeVersion),
         Data("container_runtime.containerd"),
-        "Its version.",
+        "Its version; `distribution` takes the package of the Linux distribution on Linux nodes.",
     ),
 ];
 

@@ -1,7 +1,9 @@
 //! Texts with a rule: names, versions, URLs, taints, labels.
 
+use std::net::IpAddr;
+
 use super::keys::{NODE_SETS, Rule};
-use super::model::ProviderName;
+use super::model::{DISTRIBUTION, ProviderName};
 use super::scalar::{Checked, Complaint};
 use super::version;
 use crate::names::LaneName;
@@ -23,6 +25,9 @@ pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
         Rule::WindowsName => windows_name(text),
         Rule::KubernetesVersion => version::kubernetes(text),
         Rule::Version => version::exact(text),
+        Rule::RuntimeVersion if text == DISTRIBUTION => Ok(text.to_owned()),
+        Rule::RuntimeVersion => version::exact(text),
+        Rule::CertName => cert_name(text),
         Rule::Mirror => url("mirror", text, &["http", "https", "file"]),
         Rule::Proxy => url("proxy", text, &["http", "https"]),
         Rule::NoProxy => no_proxy(text),
@@ -30,6 +35,18 @@ pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
         Rule::Taint => taint(text),
         Rule::LabelValue => label_value(text),
     }
+}
+
+/// What can stand in a certificate: an address, or a host's name, which may begin with `*.`.
+fn cert_name(text: &str) -> Checked<String> {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    if text.parse::<IpAddr>().is_ok() || (text.len() <= 253 && name.split('.').all(is_dns_label)) {
+        return Ok(text.to_owned());
+    }
+    Err(
+        Complaint::new(format!("`{text}` is no name for a certificate"))
+            .allow("an address, or a host's name in lower case: `10.0.0.5`, `api.example`"),
+    )
 }
 
 /// Whether `text` can be the name of a sandbox, which is also the name of its folder.

@@ -110,7 +110,7 @@ impl Walker<'_> {
         let text = match key.fallback {
             Fallback::Text(text) => text.to_owned(),
             Fallback::Data(name) => keys::data(name).unwrap_or_default(),
-            Fallback::Derived(how) if !matches!(key.shape, Shape::List(_)) => {
+            Fallback::Derived(how) if !matches!(key.shape, Shape::List(Shape::Map(_))) => {
                 return Item::new(Value::Unset, Place::Derived(how));
             }
             Fallback::Derived(_) | Fallback::Unset | Fallback::Required => {

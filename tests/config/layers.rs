@@ -373,7 +373,10 @@ fn every_commented_key_of_the_example_is_right() {
         Ok(loaded) => {
             assert_eq!(loaded.config.hooks.len(), 1, "{uncommented}");
             assert_eq!(loaded.config.vagrant.extra["virtualbox"], "p.gui = true\n");
-            assert_eq!(loaded.config.kubernetes.extra_args["kubelet"]["v"], "4");
+            let kubernetes = &loaded.config.kubernetes;
+            assert_eq!(kubernetes.extra_args["kubelet"]["max-pods"], "40");
+            assert_eq!(kubernetes.log_levels["kubelet"], 4);
+            assert_eq!(loaded.config.control_plane.taints, Some(Vec::new()));
         }
         Err(problems) => panic!("{}\n{uncommented}", problems.render(false)),
     }

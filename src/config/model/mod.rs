@@ -43,6 +43,10 @@ macro_rules! words {
     };
 }
 
+mod kubernetes;
+
+pub use kubernetes::{Audit, Builder, COMPONENTS_WITH_LOGS, Component, Kubernetes};
+
 words!(ProviderName {
     Auto => "auto",
     Virtualbox => "virtualbox",
@@ -51,19 +55,6 @@ words!(ProviderName {
     Libvirt => "libvirt",
     Docker => "docker",
     Sim => "sim",
-});
-
-words!(Component {
-    Kubelet => "kubelet",
-    KubeProxy => "kube-proxy",
-    Kubeadm => "kubeadm",
-    Kubectl => "kubectl",
-});
-
-words!(Builder {
-    Auto => "auto",
-    Go => "go",
-    Docker => "docker",
 });
 
 words!(CniName {
@@ -142,52 +133,6 @@ pub enum ProviderName {
     Sim,
 }
 
-/// Versions and builds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kubernetes {
-    /// As the user wrote it, such as `1.36` or `ci/latest-1.37`.
-    pub version: String,
-    /// A Kubernetes checkout, absolute. Only ever read.
-    pub source: Option<PathBuf>,
-    /// The components to build from it.
-    pub build: Vec<Component>,
-    /// What builds them.
-    pub builder: Builder,
-    /// Tar files of control-plane images, absolute.
-    pub images: Vec<PathBuf>,
-    /// Feature gates for every component.
-    pub feature_gates: BTreeMap<String, bool>,
-    /// Extra arguments by component: `api_server`, `controller_manager`, `scheduler`, `kubelet`,
-    /// `kube_proxy`; then by flag without dashes.
-    pub extra_args: BTreeMap<String, BTreeMap<String, String>>,
-}
-
-/// A Kubernetes binary that can be rebuilt and swapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Component {
-    /// `kubelet`
-    Kubelet,
-    /// `kube-proxy`
-    KubeProxy,
-    /// `kubeadm`
-    Kubeadm,
-    /// `kubectl`
-    Kubectl,
-}
-
-/// What builds components.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Builder {
-    /// Go where it is installed, else Docker.
-    Auto,
-    /// The host's Go.
-    Go,
-    /// A container.
-    Docker,
-}
-
 /// A network plugin and its version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cni {
@@ -228,9 +173,12 @@ pub enum KubeProxy {
 pub struct ContainerRuntime {
     /// `containerd`
     pub name: String,
-    /// Its version.
+    /// Its version, or [`DISTRIBUTION`].
     pub version: String,
 }
+
+/// In the place of a version: the package of the Linux distribution.
+pub const DISTRIBUTION: &str = "distribution";
 
 /// Address ranges and the way out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -270,8 +218,8 @@ pub struct ControlPlane {
     pub machine: MachineSpec,
     /// Its address in the node subnet.
     pub address: Ipv4Addr,
-    /// Taints, as `key=value:Effect`.
-    pub taints: Vec<String>,
+    /// Taints, as `key=value:Effect`; none to leave it to kubeadm, which keeps ordinary pods away.
+    pub taints: Option<Vec<String>>,
 }
 
 /// A Windows worker.
