@@ -217,25 +217,35 @@ impl Artifacts {
         }
     }
 
+    /// The script with its hashes.
     fn body(&self, origin: Origin) -> String {
-        let hash = |name: &str| {
-            let (_, bytes) = self.files.iter().find(|(known, _)| *known == name).unwrap();
-            hash(bytes)
-        };
-        linux::container_runtime(&ContainerRuntime {
+        let body = linux::container_runtime(&ContainerRuntime {
             origin,
-            containerd: &hash("containerd"),
-            runc: &hash("runc"),
-            crictl: &hash("crictl"),
-            cni_plugins: &hash("cni-plugins"),
             configurations: &[
                 ("1.6".to_owned(), "version = 2\n".to_owned()),
                 ("2.0".to_owned(), "version = 3\n".to_owned()),
             ],
             crictl_configuration: "runtime-endpoint: \"unix:///run/containerd/containerd.sock\"\n",
         })
-        .unwrap()
+        .unwrap();
+        given(body, &self.files)
     }
+}
+
+/// The script with the hashes of these artifacts given.
+fn given(body: String, artifacts: &[(&str, Vec<u8>)]) -> String {
+    let cases = artifacts.iter().map(|(name, bytes)| {
+        format!(
+            "sha256_{}) printf '%s' {} ;;",
+            name.replace('-', "_"),
+            hash(bytes)
+        )
+    });
+    let cases: Vec<String> = cases.collect();
+    format!(
+        "{body}\nwdev_given() {{ case $1 in {} *) return 1 ;; esac; }}\n",
+        cases.join(" ")
+    )
 }
 
 const CONTAINERD: &[&str] = &["containerd"];
