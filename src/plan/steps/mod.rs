@@ -49,6 +49,7 @@ pub mod cni;
 pub mod computer_name;
 pub mod container_runtime;
 pub mod control_plane;
+pub mod dns;
 pub mod facts;
 pub mod features;
 pub mod first_contact;
@@ -63,14 +64,17 @@ pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
 pub mod power;
+pub mod proxy;
 pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 
+use crate::channel::Os;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::plan::node::Node;
-use crate::release::Release;
+use crate::release::artifacts::{LINUX, WINDOWS};
+use crate::release::{Artifact, Release};
 
 /// What a step's file builds it from.
 #[derive(Clone, Copy)]
@@ -85,4 +89,19 @@ pub struct Build<'a> {
     pub nodes: &'a [Node],
     /// Every version, settled.
     pub release: &'a Release,
+}
+
+impl Build<'_> {
+    /// The artifacts of these names for the node.
+    #[must_use]
+    pub fn artifacts(&self, names: &[&str]) -> Vec<Artifact> {
+        let platform = match self.node.os {
+            Os::Linux => LINUX,
+            Os::Windows => WINDOWS,
+        };
+        let found = names
+            .iter()
+            .filter_map(|name| self.release.artifact(name, platform));
+        found.cloned().collect()
+    }
 }
