@@ -94,9 +94,9 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     linux_prepare(&mut steps, build)?;
     steps
         .after_host(download::ID)
-        .push(container_runtime::step(build));
+        .push(container_runtime::step(build)?);
     steps.hooks(build, "runtime")?;
-    steps.push(kubernetes::step(build));
+    steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
     steps.push(control_plane::step(build));
     steps.hooks(build, "cluster")?;
@@ -131,12 +131,12 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     }
     steps
         .after_host(download::ID)
-        .push(container_runtime::step(build));
+        .push(container_runtime::step(build)?);
     steps.hooks(build, "runtime")?;
     if build.node.os == Os::Windows {
         steps.after_host("build");
     }
-    steps.push(kubernetes::step(build));
+    steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
     steps
         .after(StepKey::new(control_plane, control_plane::ID))
