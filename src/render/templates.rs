@@ -14,6 +14,13 @@ macro_rules! template {
 pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/address.sh.tera"),
     template!("templates/linux/clock.sh.tera"),
+    template!("templates/linux/cluster/common.sh.tera"),
+    template!("templates/linux/cluster/control-plane.sh.tera"),
+    template!("templates/linux/cluster/images.sh.tera"),
+    template!("templates/linux/cluster/join.sh.tera"),
+    template!("templates/linux/cluster/join-end.sh.tera"),
+    template!("templates/linux/cluster/join-token.sh.tera"),
+    template!("templates/linux/cluster/node-ready.sh.tera"),
     template!("templates/linux/facts.sh.tera"),
     template!("templates/linux/hook.sh.tera"),
     template!("templates/linux/hosts.sh.tera"),
