@@ -1,5 +1,9 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
+pub mod containerd;
+pub mod images;
+pub mod kubeadm;
+pub mod kubelet;
 pub mod version;
 
 use std::collections::BTreeMap;
@@ -77,4 +81,9 @@ impl Release {
             .iter()
             .find(|artifact| artifact.name == name && artifact.platform == platform)
     }
+}
+
+/// The last entry of a table, ordered by minor, that is for `minor`.
+fn by_minor<T>(table: &[T], minor: u32, from: impl Fn(&T) -> u32) -> Option<&T> {
+    table.iter().rfind(|entry| from(entry) <= minor)
 }
