@@ -6,11 +6,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use super::engine::render;
+use super::kubernetes::{DISCOVERY_FILE, PORT};
 use crate::error::Result;
-
-/// The file with a join's token, for the `discovery.file.kubeConfigPath` of a `JoinConfiguration`. The join
-/// writes it, for root only, and removes it.
-pub const DISCOVERY: &str = "/run/wdev/join/discovery.conf";
 
 /// How many minutes a join token lives, if nobody removes it.
 pub const TOKEN_MINUTES: u32 = 30;
@@ -50,7 +47,7 @@ pub struct ControlPlane<'a> {
 /// Where the API server of the control plane at this address listens.
 #[must_use]
 pub fn server(address: Ipv4Addr) -> String {
-    format!("https://{address}:6443")
+    format!("https://{address}:{PORT}")
 }
 
 /// Makes the control plane, or mends it. What is half made is reset; what worked once never is.
@@ -150,7 +147,7 @@ pub struct Join<'a> {
     pub control_plane: Ipv4Addr,
     /// The container runtime's socket, as a URL.
     pub socket: &'a str,
-    /// The text for `kubeadm join --config`; its discovery file is [`DISCOVERY`].
+    /// The text for `kubeadm join --config`; its discovery file is [`DISCOVERY_FILE`].
     pub config: &'a str,
     /// What else a node takes over when it joins: once it changes, the node joins anew.
     pub also: &'a str,
@@ -180,7 +177,7 @@ pub fn join(it: &Join) -> Result<String> {
         socket: it.socket,
         config: it.config,
         also: it.also,
-        discovery: DISCOVERY,
+        discovery: DISCOVERY_FILE,
     };
     render("templates/linux/cluster/join.sh.tera", &view)
 }
