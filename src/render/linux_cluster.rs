@@ -121,7 +121,10 @@ pub fn join_token(node: &str) -> Result<String> {
         minutes: u32,
     }
     let minutes = TOKEN_MINUTES;
-    render("templates/linux/cluster/join-token.sh.tera", &View { node, minutes })
+    render(
+        "templates/linux/cluster/join-token.sh.tera",
+        &View { node, minutes },
+    )
 }
 
 /// On the control plane: removes what [`join_token`] has made for `node`.
