@@ -12,8 +12,8 @@ use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
     Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
-    download, facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes,
-    node_ready, swap, worker_join,
+    dns, download, facts, features, first_contact, hook, hosts, images, kernel, kube_proxy,
+    kubernetes, node_ready, proxy, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -98,15 +98,16 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     steps.hooks(build, "runtime")?;
     steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
-    steps.push(control_plane::step(build));
+    load_images(&mut steps, build)?;
+    steps.push(control_plane::step(build)?);
     steps.hooks(build, "cluster")?;
     steps.push_unless(no_cni(build), cni::step(build));
     steps.hooks(build, "network")?;
-    steps.push_unless(no_cni(build), node_ready::step(build));
+    steps.push_unless(no_cni(build), node_ready::step(build)?);
     for worker in build.nodes.iter().filter(|node| node.role == Role::Worker) {
         steps.after(StepKey::new(&worker.name, node_ready::ID));
     }
-    steps.push_unless(no_cni(build), cluster_ready::step(build));
+    steps.push_unless(no_cni(build), cluster_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -138,9 +139,10 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     }
     steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
+    load_images(&mut steps, build)?;
     steps
         .after(StepKey::new(control_plane, control_plane::ID))
-        .push(worker_join::step(build, control_plane));
+        .push(worker_join::step(build, control_plane)?);
     steps.hooks(build, "cluster")?;
     if build.node.os == Os::Windows {
         steps.push_unless(kube_proxy::needless(build), kube_proxy::step(build));
@@ -148,7 +150,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     steps.hooks(build, "network")?;
     steps
         .after(StepKey::new(control_plane, cni::ID))
-        .push_unless(no_cni(build), node_ready::step(build));
+        .push_unless(no_cni(build), node_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -157,6 +159,16 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
 fn own_address(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
     if address::needless(build).is_none() {
         steps.push(address::step(build)?);
+    }
+    Ok(())
+}
+
+/// Before anything asks for them: what is there is not pulled.
+fn load_images(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
+    if build.node.os == Os::Linux
+        && let Some(step) = images::step(build)?
+    {
+        steps.push(step);
     }
     Ok(())
 }

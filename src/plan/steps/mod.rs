@@ -59,6 +59,7 @@ pub mod guest;
 pub mod hook;
 pub mod host;
 pub mod hosts;
+pub mod images;
 pub mod join;
 pub mod kernel;
 pub mod kube_proxy;
