@@ -64,6 +64,7 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let target = Target {
         config,
         provider,
+        folder,
         testbed: Testbed::from_env(),
         prefix: &network,
     };

@@ -24,9 +24,9 @@ pub struct Entry {
 type Edited = Result<String, String>;
 
 impl Entry {
-    /// In block style, each line after `indent`.
-    fn block(&self, indent: &str, newline: &str) -> Edited {
-        let quote = |text: &str| YAML.quote(text).map_err(|failure| failure.to_string());
+    /// In block style, each line after `indent`; the last without its end.
+    pub(super) fn block(&self, indent: &str, newline: &str) -> crate::error::Result<String> {
+        let quote = |text: &str| YAML.quote(text);
         let mut lines = vec![format!("{indent}- {}:", self.key)];
         for (key, value) in &self.fields {
             lines.push(format!("{indent}    {key}: {}", quote(value)?));
@@ -79,7 +79,7 @@ pub fn insert(text: &str, entry: &Entry) -> Edited {
         entries.push((key, list));
     }
     let new = match root.entry(entry.list) {
-        Some((_, list)) if list.anchored || matches!(list.kind, Kind::Alias(_)) => {
+        Some((_, list)) if list.anchor != 0 || matches!(list.kind, Kind::Alias(_)) => {
             return Err(format!("its `{}` is used in two places", entry.list));
         }
         Some((key, list)) => match &list.kind {
@@ -130,7 +130,10 @@ pub fn remove(text: &str, list: &str, at: usize) -> Edited {
     let Some(item) = items.get(at) else {
         return Err(format!("its `{list}` has no such entry"));
     };
-    let (next, before) = (items.get(at + 1), at.checked_sub(1).and_then(|i| items.get(i)));
+    let (next, before) = (
+        items.get(at + 1),
+        at.checked_sub(1).and_then(|i| items.get(i)),
+    );
     let new = if *flow {
         place.put(
             match (next, before) {
@@ -173,7 +176,7 @@ pub fn set_current(text: &str, name: &str) -> Edited {
     }
     let new = match root.entry(KEY) {
         Some((key, current)) => {
-            if current.anchored || !matches!(current.kind, Kind::Scalar { .. }) {
+            if current.anchor != 0 || !matches!(current.kind, Kind::Scalar { .. }) {
                 return Err(format!("its `{KEY}` is no plain text"));
             }
             place.put(place.value_of(key, current)?, &format!(" {quoted}"))?
@@ -182,6 +185,11 @@ pub fn set_current(text: &str, name: &str) -> Edited {
         None => place.at_end(&root, &format!("{KEY}: {quoted}"))?,
     };
     proven(new, &wanted)
+}
+
+fn block(entry: &Entry, indent: &str, newline: &str) -> Edited {
+    let text = entry.block(indent, newline);
+    text.map_err(|failure| failure.to_string())
 }
 
 fn list_of(item: Node) -> Kind {
@@ -292,7 +300,9 @@ impl<'a> Text<'a> {
     /// Whether nothing but blanks is between the brackets.
     fn is_bare(&self, range: &Range<usize>) -> bool {
         let text = self.text.get(range.clone()).unwrap_or_default();
-        let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let inner = text
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
         inner.is_some_and(|inner| inner.trim().is_empty())
     }
 
@@ -330,14 +340,14 @@ impl<'a> Text<'a> {
         let line = self.dash_of(first)?;
         let rest = self.text.get(line..).unwrap_or_default();
         let indent = &rest[..rest.len() - rest.trim_start_matches(' ').len()];
-        let lines = entry.block(indent, self.newline)?;
+        let lines = block(entry, indent, self.newline)?;
         self.put_lines(self.line_after(last.range.end), &lines)
     }
 
     /// The first entry of a list that is null or `[]`.
     fn below_key(&self, key: &Node, list: &Node, entry: &Entry) -> Edited {
         let indent = self.indent(key.range.start)?;
-        let lines = entry.block(indent, self.newline)?;
+        let lines = block(entry, indent, self.newline)?;
         let value = self.value_of(key, list)?;
         let without = self.put(value.clone(), "")?;
         let text = Text::new(&without);
@@ -356,7 +366,7 @@ impl<'a> Text<'a> {
             None => "",
         };
         let newline = self.newline;
-        let lines = entry.block(indent, newline)?;
+        let lines = block(entry, indent, newline)?;
         self.at_end(root, &format!("{}:{newline}{lines}", entry.list))
     }
 
@@ -400,23 +410,54 @@ mod tests {
         }
     }
 
-    const LINES: &str = "- cluster:\n    server: \"https://192.168.56.10:6443\"\n  name: \"wdev-default\"\n";
+    const LINES: &str =
+        "- cluster:\n    server: \"https://192.168.56.10:6443\"\n  name: \"wdev-default\"\n";
 
     #[test]
     fn an_entry_comes_after_the_others_and_all_else_stays() {
         for (before, wanted) in [
-            ("a: 1\nclusters:\n- name: x # mine\n\n# end\nb: 2\n", format!("a: 1\nclusters:\n- name: x # mine\n{LINES}\n# end\nb: 2\n")),
-            ("clusters:\n- name: x", format!("clusters:\n- name: x\n{}", LINES.trim_end())),
-            ("clusters: null # none\nb: 2\n", format!("clusters: # none\n{LINES}b: 2\n")),
+            (
+                "a: 1\nclusters:\n- name: x # mine\n\n# end\nb: 2\n",
+                format!("a: 1\nclusters:\n- name: x # mine\n{LINES}\n# end\nb: 2\n"),
+            ),
+            (
+                "clusters:\n- name: x",
+                format!("clusters:\n- name: x\n{}", LINES.trim_end()),
+            ),
+            (
+                "clusters: null # none\nb: 2\n",
+                format!("clusters: # none\n{LINES}b: 2\n"),
+            ),
             ("clusters: []\nb: 2\n", format!("clusters:\n{LINES}b: 2\n")),
             ("clusters:\nb: 2\n", format!("clusters:\n{LINES}b: 2\n")),
             ("clusters:", format!("clusters:\n{}", LINES.trim_end())),
-            ("b: |+\n  text\n\n", format!("b: |+\n  text\n\nclusters:\n{LINES}")),
-            ("---\nb: >-\n  x\n  y\n...\n", format!("---\nb: >-\n  x\n  y\nclusters:\n{LINES}...\n")),
-            ("# nothing", format!("# nothing\napiVersion: v1\nkind: Config\nclusters:\n{LINES}")),
-            ("", format!("apiVersion: v1\nkind: Config\nclusters:\n{LINES}")),
-            ("\u{feff}b: 1\n", format!("\u{feff}b: 1\nclusters:\n{LINES}")),
-            ("b: 1\r\nclusters:\r\n- name: x\r\n", format!("b: 1\r\nclusters:\r\n- name: x\r\n{}", LINES.replace('\n', "\r\n"))),
+            (
+                "b: |+\n  text\n\n",
+                format!("b: |+\n  text\n\nclusters:\n{LINES}"),
+            ),
+            (
+                "---\nb: >-\n  x\n  y\n...\n",
+                format!("---\nb: >-\n  x\n  y\nclusters:\n{LINES}...\n"),
+            ),
+            (
+                "# nothing",
+                format!("# nothing\napiVersion: v1\nkind: Config\nclusters:\n{LINES}"),
+            ),
+            (
+                "",
+                format!("apiVersion: v1\nkind: Config\nclusters:\n{LINES}"),
+            ),
+            (
+                "\u{feff}b: 1\n",
+                format!("\u{feff}b: 1\nclusters:\n{LINES}"),
+            ),
+            (
+                "b: 1\r\nclusters:\r\n- name: x\r\n",
+                format!(
+                    "b: 1\r\nclusters:\r\n- name: x\r\n{}",
+                    LINES.replace('\n', "\r\n")
+                ),
+            ),
         ] {
             assert_eq!(insert(before, &entry()).as_ref(), Ok(&wanted), "{before:?}");
             let at = usize::from(before.contains("name: x"));
@@ -468,9 +509,18 @@ mod tests {
     #[test]
     fn the_current_context_is_one_value() {
         for (before, wanted) in [
-            ("current-context: old # why\n", "current-context: \"new\" # why\n"),
-            ("current-context: \"\"\na: 1\n", "current-context: \"new\"\na: 1\n"),
-            ("current-context:\na: 1\n", "current-context: \"new\"\na: 1\n"),
+            (
+                "current-context: old # why\n",
+                "current-context: \"new\" # why\n",
+            ),
+            (
+                "current-context: \"\"\na: 1\n",
+                "current-context: \"new\"\na: 1\n",
+            ),
+            (
+                "current-context:\na: 1\n",
+                "current-context: \"new\"\na: 1\n",
+            ),
             ("a: 1\n", "a: 1\ncurrent-context: \"new\"\n"),
             ("{\"a\": 1}", "{\"a\": 1, \"current-context\": \"new\"}"),
         ] {

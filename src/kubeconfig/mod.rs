@@ -1,5 +1,12 @@
 //! How a user reaches the cluster from the host: the sandbox's own kubeconfig, and its entries in the
 //! user's.
 
+pub mod access;
 pub mod edit;
+pub mod file;
+pub mod lock;
+pub mod merge;
+pub mod merged;
 pub mod tree;
+
+pub use access::Access;

@@ -17,8 +17,8 @@ pub struct Node {
     pub kind: Kind,
     /// Its bytes, without the blanks and the comments around it.
     pub range: Range<usize>,
-    /// Whether another place may refer to it.
-    pub anchored: bool,
+    /// The number of its anchor, by which another place may refer to it; 0 for none.
+    pub anchor: usize,
 }
 
 /// What a value is.
@@ -77,6 +77,28 @@ impl Node {
     pub fn entry(&self, key: &str) -> Option<&(Node, Node)> {
         match &self.kind {
             Kind::Map { entries, .. } => entries.iter().find(|(found, _)| found.is(key)),
+            _ => None,
+        }
+    }
+
+    /// What it stands for: itself, or for an alias the value in this document that it names.
+    #[must_use]
+    pub fn in_document<'a>(&'a self, root: &'a Node) -> &'a Node {
+        match self.kind {
+            Kind::Alias(id) => root.anchored(id).unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    fn anchored(&self, id: usize) -> Option<&Node> {
+        if self.anchor == id {
+            return Some(self);
+        }
+        match &self.kind {
+            Kind::List { items, .. } => items.iter().find_map(|item| item.anchored(id)),
+            Kind::Map { entries, .. } => entries
+                .iter()
+                .find_map(|(key, value)| key.anchored(id).or_else(|| value.anchored(id))),
             _ => None,
         }
     }
@@ -171,7 +193,7 @@ impl<'a> Builder<'a> {
                 plain: true,
             },
             range: end..end,
-            anchored: false,
+            anchor: 0,
         }))
     }
 
@@ -221,7 +243,9 @@ impl<'a> Builder<'a> {
                     entries.push((key, value));
                 };
                 let last = entries.last().map(|(_, value)| value.range.end);
-                let first = entries.first().map_or(range.start, |(key, _)| key.range.start);
+                let first = entries
+                    .first()
+                    .map_or(range.start, |(key, _)| key.range.start);
                 let whole = whole(&(first.min(range.start)..range.end), &end, last, flow);
                 (Kind::Map { entries, flow }, whole, anchor)
             }
@@ -230,7 +254,7 @@ impl<'a> Builder<'a> {
         Ok(Node {
             kind,
             range,
-            anchored: anchor != 0,
+            anchor,
         })
     }
 }

@@ -37,6 +37,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             config: target.config,
             provider: target.provider,
             node,
+            folder: target.folder,
             nodes: &nodes,
         };
         lanes.push(match node.role {

@@ -18,6 +18,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/hook.sh.tera"),
     template!("templates/linux/hosts.sh.tera"),
     template!("templates/linux/kernel.sh.tera"),
+    template!("templates/linux/kubeconfig.sh.tera"),
     template!("templates/linux/swap.sh.tera"),
     template!("vagrant/Vagrantfile.tera"),
     template!("vagrant/guests/windows.rb.tera"),

@@ -18,6 +18,7 @@ use wdev::engine::journal::{self, Journal, Store};
 use wdev::engine::lane::MachineLimits;
 use wdev::error::Failure;
 use wdev::event::{Body, Event, Outcome, Summary};
+use wdev::home::SandboxFolder;
 use wdev::names::{RunId, StepKey};
 use wdev::plan::node::{Role, nodes};
 use wdev::plan::{self, Target};
@@ -108,6 +109,8 @@ pub struct Sandbox {
     journal: Arc<Mutex<Vec<u8>>>,
     seed: u64,
     faults: Faults,
+    folder: SandboxFolder,
+    _dir: tempfile::TempDir,
 }
 
 impl Sandbox {
@@ -120,8 +123,11 @@ impl Sandbox {
         let config = config::load(&request)
             .unwrap_or_else(|problems| panic!("{problems}"))
             .config;
+        let dir = tempfile::tempdir().unwrap();
         Self {
             config,
+            folder: SandboxFolder::at(dir.path().to_owned()),
+            _dir: dir,
             world: Arc::default(),
             journal: Arc::default(),
             seed,
@@ -172,6 +178,7 @@ impl Sandbox {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
+            folder: &self.folder,
             prefix: "wdev-test",
         };
         let plan = plan::up::plan(&target).unwrap();
@@ -210,6 +217,7 @@ impl Sandbox {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
+            folder: &self.folder,
             prefix: "wdev-test",
         };
         let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {

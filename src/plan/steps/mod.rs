@@ -59,6 +59,7 @@ pub mod hosts;
 pub mod join;
 pub mod kernel;
 pub mod kube_proxy;
+pub mod kubeconfig;
 pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
@@ -69,6 +70,7 @@ pub mod worker_join;
 
 use crate::config::Config;
 use crate::config::model::ProviderName;
+use crate::home::SandboxFolder;
 use crate::plan::node::Node;
 
 /// What a step's file builds it from.
@@ -80,6 +82,8 @@ pub struct Build<'a> {
     pub provider: ProviderName,
     /// The node that the step is for.
     pub node: &'a Node,
+    /// The sandbox's folder.
+    pub folder: &'a SandboxFolder,
     /// All nodes, the control plane first.
     pub nodes: &'a [Node],
 }
