@@ -46,7 +46,21 @@ pub struct Outcome {
     pub changed: bool,
 }
 
-/// Merges. The kubeconfig's lock is held.
+/// Notes that the kubeconfig is about to be locked, and perhaps changed. Before its lock is taken: a lock
+/// that a killed wdev leaves is then found by whoever takes out what was merged.
+///
+/// # Errors
+/// `Host` when the record cannot be read or written.
+pub fn announce(record: &Path, file: &Path) -> Result<()> {
+    let mut merged = Merged::read(record)?;
+    if merged.of(file).is_some() {
+        return Ok(());
+    }
+    merged.put(InFile::nothing(file));
+    merged.write(record)
+}
+
+/// Merges. It was announced, and the kubeconfig's lock is held.
 ///
 /// # Errors
 /// `Host` when a file cannot be read, understood or written; then nothing was changed.
@@ -56,14 +70,13 @@ pub fn merge(merge: &Merge, _held: &Held) -> Result<Outcome> {
     let before = file::read(file)?;
     let text = before.clone().unwrap_or_default();
     let root = understood(&text, file)?;
-    let known = merged.of(file).cloned();
+    let known = merged
+        .of(file)
+        .filter(|known| !known.name.is_empty())
+        .cloned();
     let mut ours = known.clone().unwrap_or_else(|| InFile {
-        file: file.to_owned(),
-        name: String::new(),
         created: before.is_none(),
-        context_before: None,
-        authorities: Vec::new(),
-        certificates: Vec::new(),
+        ..InFile::nothing(file)
     });
     let (authority, certificate) = (
         hash(&merge.access.authority),
@@ -129,9 +142,8 @@ pub fn unmerge(record: &Path, file: &Path, _held: &Held) -> Result<bool> {
         }
         changed = new != text;
         let target = file::target(file)?;
-        if ours.created && is_bare(&new) {
+        if changed && ours.created && is_bare(&new) {
             crate::home::remove_file(&target)?;
-            changed = true;
         } else if changed {
             file::write(&target, &new)?;
         }
@@ -260,6 +272,9 @@ fn is_ours(root: &Node, list: &str, item: &Node, ours: &InFile) -> bool {
 
 /// The entries of a list that have this name, with their places.
 fn places<'a>(root: &'a Node, list: &str, name: &str) -> Vec<(usize, &'a Node)> {
+    if name.is_empty() {
+        return Vec::new();
+    }
     let list = root.get(list).map(|list| list.in_document(root));
     let Some(NodeKind::List { items, .. }) = list.map(|list| &list.kind) else {
         return Vec::new();

@@ -26,7 +26,7 @@ pub struct Merged {
 pub struct InFile {
     /// The kubeconfig, by the name that the user has for it.
     pub file: PathBuf,
-    /// The name of our cluster, context and user in it.
+    /// The name of our cluster, context and user in it; empty until one is chosen.
     pub name: String,
     /// Whether the file was made for them.
     #[serde(default)]
@@ -38,6 +38,21 @@ pub struct InFile {
     pub authorities: Vec<String>,
     /// The hashes of the certificates that make a user of this name ours.
     pub certificates: Vec<String>,
+}
+
+impl InFile {
+    /// Nothing yet.
+    #[must_use]
+    pub fn nothing(file: &Path) -> Self {
+        Self {
+            file: file.to_owned(),
+            name: String::new(),
+            created: false,
+            context_before: None,
+            authorities: Vec::new(),
+            certificates: Vec::new(),
+        }
+    }
 }
 
 impl Merged {

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod edit;
 pub mod file;
+pub mod kubectl;
 pub mod lock;
 pub mod merge;
 pub mod merged;
