@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 use super::edit::Entry;
@@ -33,12 +35,17 @@ impl Access {
         let cluster = only(&root, "clusters", "cluster")?;
         let user = only(&root, "users", "user")?;
         let text = |node: &Node, key: &str| node.get(key)?.text().map(str::to_owned);
-        Some(Self {
+        let access = Self {
             server: text(cluster, "server")?,
             authority: text(cluster, "certificate-authority-data")?,
             certificate: text(user, "client-certificate-data")?,
             key: text(user, "client-key-data").map(Secret::new),
-        })
+        };
+        // kubectl reads no file with other text in these places, not even for other clusters.
+        let good = |text: &str| BASE64.decode(text).is_ok();
+        let key = access.key.as_ref().is_none_or(|key| good(key.reveal()));
+        let good = key && good(&access.authority) && good(&access.certificate);
+        good.then_some(access)
     }
 
     /// Whether it leads to this address over HTTPS.

@@ -12,12 +12,21 @@ use crate::env::{Env, Ran};
 
 const KEY: &str = "VEhFIEtFWQ==";
 
+fn encoded(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+fn authority(cluster: &str) -> String {
+    encoded(&format!("authority of {cluster}"))
+}
+
 /// What leads to the cluster of this name.
 fn access(cluster: &str) -> Access {
     Access {
         server: "https://192.168.56.10:6443".to_owned(),
-        authority: format!("QUFB{cluster}"),
-        certificate: format!("Q0ND{cluster}"),
+        authority: authority(cluster),
+        certificate: encoded(&format!("certificate of {cluster}")),
         key: Some(Secret::new(KEY)),
     }
 }
@@ -166,7 +175,7 @@ fn merged_twice_changes_nothing_and_removed_leaves_nothing() {
         assert_eq!(mode(&host.env.sandbox().join("merged.json")), 0o600);
     }
     let record = fs::read_to_string(host.env.sandbox().join("merged.json")).unwrap();
-    assert!(!record.contains(KEY) && !record.contains("QUFB"));
+    assert!(!record.contains(KEY) && !record.contains(&authority("default")));
     host.remove().exits(0).says("was removed");
     assert!(!host.file.exists(), "it was made for nothing else");
     host.remove().exits(0);
@@ -182,9 +191,9 @@ const STRANGE: &[&str] = &[
     "\u{feff}apiVersion: v1\nusers:\n  - user: {token: \"t\"}\n    name: 漢字 🦀\n",
     "{\"kind\": \"Config\", \"clusters\": [{\"name\": \"a\", \"cluster\": {}}], \"users\": [], \"contexts\": null}\n",
     "# only a remark",
-    "---\nx-base: &base\n  server: y\nclusters:\n- name: a\n  cluster: *base\nextensions:\n- name: n\n  extension: |+\n    text\n\n\n",
-    "users:\n- name: long\n  user:\n    client-key-data: >-\n      AAAA\n      BBBB\n",
-    "kind:\tConfig\nclusters:\n-\tname: tab\n",
+    "---\nx-base: &base\n  server: https://y\nclusters:\n- name: a\n  cluster: *base\nextensions:\n- name: ext\n  extension: |+\n    text\n\n\n",
+    "users:\n- name: long\n  user:\n    client-key-data: |-\n      AAAA\n      BBBB\n",
+    "kind: Config # a\ttab\nclusters:\n- name: \"a\ttab\"\n  cluster: {}\n",
 ];
 
 #[test]
@@ -289,7 +298,7 @@ fn what_is_not_ours_is_never_taken_for_ours() {
     let changed = host
         .text()
         .replace("- context:\n", "- context:\n    namespace: mine\n")
-        .replace("Q0NDdefault", "other");
+        .replace(&access("default").certificate, "b3RoZXI=");
     host.write(&changed);
     let second = host.merge().exits(0).out.trim().to_owned();
     assert_ne!(second, name);
@@ -299,7 +308,7 @@ fn what_is_not_ours_is_never_taken_for_ours() {
     host.remove().exits(0);
     let text = host.text();
     assert!(
-        text.starts_with(foreign) && text.contains("other"),
+        text.starts_with(foreign) && text.contains("b3RoZXI="),
         "{text}"
     );
     assert!(!text.contains(KEY) || names(&text, "users") == [name]);
@@ -319,8 +328,8 @@ fn what_the_user_adds_to_ours_stays() {
     host.cluster(&host.env.project, "default", "again");
     host.merge().exits(0).says("merged into");
     let text = host.text();
-    assert!(text.contains("namespace: mine") && text.contains("QUFBagain"));
-    assert!(!text.contains("QUFBdefault"), "{text}");
+    assert!(text.contains("namespace: mine") && text.contains(&authority("again")));
+    assert!(!text.contains(&authority("default")), "{text}");
     host.remove().exits(0);
     assert!(!host.file.exists());
 }
@@ -424,10 +433,10 @@ fn two_at_once_both_come_through() {
     }
     let text = host.text();
     assert_eq!(names(&text, "contexts").len(), 3, "{text}");
-    assert!(text.contains("QUFBelsewhere") && text.contains("QUFBdefault"));
+    assert!(text.contains(&authority("elsewhere")) && text.contains(&authority("default")));
     host.run_in(&other, &["kubeconfig", "--remove"]).exits(0);
-    assert!(!host.text().contains("QUFBelsewhere"));
-    assert!(host.text().contains("QUFBdefault"));
+    assert!(!host.text().contains(&authority("elsewhere")));
+    assert!(host.text().contains(&authority("default")));
     host.is_tidy();
 }
 
@@ -480,7 +489,11 @@ fn links_and_permissions_are_kept() {
         fs::metadata(&real).unwrap().permissions().mode() & 0o777,
         0o640
     );
-    assert!(fs::read_to_string(&real).unwrap().contains("QUFBagain"));
+    assert!(
+        fs::read_to_string(&real)
+            .unwrap()
+            .contains(&authority("again"))
+    );
     host.is_tidy();
 }
 
