@@ -6,6 +6,8 @@ mod config;
 mod destroy;
 mod exec;
 mod halt;
+mod kubeconfig;
+mod kubectl;
 mod list;
 mod lock;
 mod man;
@@ -49,6 +51,7 @@ Examples:
   wdev plan                             see what `up` would do, and why
   wdev status -o json                   what stands, for scripts
   wdev exec winw1 -- hostname           run a command on a node
+  wdev kubectl get nodes                talk to the cluster
   wdev destroy --yes                    remove everything
 
 Exit codes are stable: see docs/exit-codes.md.";
@@ -129,6 +132,10 @@ enum Command {
     Exec(exec::Arguments),
     /// Open a shell on a node.
     Ssh(ssh::Arguments),
+    /// Print the cluster's kubeconfig, or add it to your own.
+    Kubeconfig(kubeconfig::Arguments),
+    /// Run kubectl on the cluster; its exit code is passed on.
+    Kubectl(kubectl::Arguments),
     /// Print the completion script of a shell.
     Completion(completion::Arguments),
     /// Print the manual page.
@@ -205,6 +212,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
+        Command::Kubeconfig(arguments) => kubeconfig::run(&globals, &arguments, ui),
+        Command::Kubectl(arguments) => kubectl::run(&globals, &arguments, ui),
         Command::Completion(arguments) => completion::run(&globals, &arguments, ui),
         Command::Man(arguments) => man::run(&globals, &arguments, ui),
     }

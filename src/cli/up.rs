@@ -87,6 +87,7 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
     let target = Target {
         config,
         provider,
+        folder,
         testbed,
         prefix: &network,
         release: &release,

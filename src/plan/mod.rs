@@ -12,6 +12,7 @@ pub mod up;
 use crate::artifacts::Store;
 use crate::config::Config;
 use crate::config::model::ProviderName;
+use crate::home::SandboxFolder;
 use crate::release::Release;
 
 /// What a plan is made for.
@@ -21,6 +22,8 @@ pub struct Target<'a> {
     pub config: &'a Config,
     /// The provider in use; never `auto`.
     pub provider: ProviderName,
+    /// The sandbox's folder.
+    pub folder: &'a SandboxFolder,
     /// What stands in for Windows.
     pub testbed: Testbed,
     /// What the names of all that it has on this host begin with.

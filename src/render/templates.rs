@@ -41,6 +41,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/parts/files.sh.tera"),
     template!("templates/linux/parts/services.sh.tera"),
     template!("templates/linux/proxy.sh.tera"),
+    template!("templates/linux/kubeconfig.sh.tera"),
     template!("templates/linux/swap.sh.tera"),
     template!("vagrant/Vagrantfile.tera"),
     template!("vagrant/guests/windows.rb.tera"),

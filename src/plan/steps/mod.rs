@@ -63,6 +63,7 @@ pub mod images;
 pub mod join;
 pub mod kernel;
 pub mod kube_proxy;
+pub mod kubeconfig;
 pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
@@ -76,6 +77,7 @@ use crate::artifacts::Store;
 use crate::channel::Os;
 use crate::config::Config;
 use crate::config::model::ProviderName;
+use crate::home::SandboxFolder;
 use crate::plan::node::Node;
 use crate::release::artifacts::{LINUX, WINDOWS};
 use crate::release::{Artifact, Release};
@@ -89,6 +91,8 @@ pub struct Build<'a> {
     pub provider: ProviderName,
     /// The node that the step is for.
     pub node: &'a Node,
+    /// The sandbox's folder.
+    pub folder: &'a SandboxFolder,
     /// All nodes, the control plane first.
     pub nodes: &'a [Node],
     /// Every version, settled.
