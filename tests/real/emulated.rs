@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::run::{Ended, Run};
-use super::sandbox::{Hook, in_phase_prepare, subnet};
+use super::sandbox::{Hook, in_settings, subnet};
 use super::{kept_folder, said_by};
 use crate::common;
 
@@ -108,7 +108,7 @@ impl Emulated {
         for worker in &self.nodes[1..] {
             let _ = writeln!(text, "  - {}", machine(worker));
         }
-        text + &in_phase_prepare(&self.hooks)
+        text + &in_settings(&self.hooks)
     }
 
     /// The name of the box in Vagrant: of this test alone, and so its base volume.
