@@ -1,6 +1,10 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
 pub mod artifacts;
+pub mod containerd;
+pub mod images;
+pub mod kubeadm;
+pub mod kubelet;
 pub mod lock;
 pub mod version;
 
@@ -116,6 +120,11 @@ impl Release {
             .iter()
             .find(|artifact| artifact.name == name && artifact.platform == platform)
     }
+}
+
+/// The last entry of a table, ordered by minor, that is for `minor`.
+fn by_minor<T>(table: &[T], minor: u32, from: impl Fn(&T) -> u32) -> Option<&T> {
+    table.iter().rfind(|entry| from(entry) <= minor)
 }
 
 /// What a version stands for as far as it can be told without asking anybody.

@@ -5,6 +5,7 @@
 
 mod engine;
 mod file;
+pub mod kubernetes;
 pub mod linux;
 pub mod quote;
 mod templates;

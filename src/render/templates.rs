@@ -12,6 +12,13 @@ macro_rules! template {
 /// Each template's path in the repository and its text. The part of the name before `.tera` tells the
 /// target language; a test compares this list with the folders `templates` and `vagrant`.
 pub const TEMPLATES: &[(&str, &str)] = &[
+    template!("templates/kubernetes/audit-policy.yaml.tera"),
+    template!("templates/kubernetes/containerd-2.toml.tera"),
+    template!("templates/kubernetes/containerd-3.toml.tera"),
+    template!("templates/kubernetes/crictl.yaml.tera"),
+    template!("templates/kubernetes/kubeadm-init.yaml.tera"),
+    template!("templates/kubernetes/kubeadm-join.yaml.tera"),
+    template!("templates/kubernetes/node-registration.yaml.tera"),
     template!("templates/linux/address.sh.tera"),
     template!("templates/linux/clock.sh.tera"),
     template!("templates/linux/container-runtime.sh.tera"),

@@ -7,6 +7,8 @@
     reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
+#[cfg(unix)]
+pub mod scripted;
 pub mod shown;
 pub mod wrapped;
 

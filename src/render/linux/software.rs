@@ -1,4 +1,7 @@
 //! The bodies of the steps that install the container runtime and Kubernetes on Linux nodes.
+//!
+//! They find the file of each artifact in [`CACHE`] under the artifact's name, and are given its SHA-256 as
+//! the secret `sha256_NAME`, with underscores for hyphens: it is not always known when they are rendered.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,19 +27,11 @@ pub enum Origin {
     Distribution,
 }
 
-/// What a node's container runtime is made of. Hashes are SHA-256; an empty one is not checked.
+/// What a node's container runtime is made of, beside the artifacts `crictl` and `cni-plugins`.
 #[derive(Debug, Clone)]
 pub struct ContainerRuntime<'a> {
-    /// Where containerd and runc come from; from the distribution their hashes do not matter.
+    /// Where containerd and runc come from.
     pub origin: Origin,
-    /// The hash of the archive `containerd`, with the folder `bin` at its top.
-    pub containerd: &'a str,
-    /// The hash of the program `runc`.
-    pub runc: &'a str,
-    /// The hash of the archive `crictl`.
-    pub crictl: &'a str,
-    /// The hash of the archive `cni-plugins`.
-    pub cni_plugins: &'a str,
     /// The configuration, with the first version of containerd that it is for (`1.6`), the oldest first.
     pub configurations: &'a [(String, String)],
     /// The text of `crictl.yaml`.
@@ -50,8 +45,8 @@ pub struct Programs<'a> {
     pub version: &'a str,
     /// The number after `1.`.
     pub minor: u32,
-    /// Each program with its SHA-256; an empty one is not checked.
-    pub programs: &'a [(&'a str, &'a str)],
+    /// The programs, by the names of their artifacts.
+    pub names: &'a [&'a str],
     /// The text of the kubelet's unit.
     pub unit: &'a str,
     /// The text of its drop-in `10-kubeadm.conf`.
@@ -65,10 +60,6 @@ pub fn container_runtime(runtime: &ContainerRuntime<'_>) -> Result<String> {
     struct View<'a> {
         source: Origin,
         cache: &'static str,
-        containerd: &'a str,
-        runc: &'a str,
-        crictl: &'a str,
-        cni_plugins: &'a str,
         config_from: Vec<&'a str>,
         config_texts: Vec<&'a str>,
         unit: &'static str,
@@ -81,10 +72,6 @@ pub fn container_runtime(runtime: &ContainerRuntime<'_>) -> Result<String> {
     let view = View {
         source: runtime.origin,
         cache: CACHE,
-        containerd: runtime.containerd,
-        runc: runtime.runc,
-        crictl: runtime.crictl,
-        cni_plugins: runtime.cni_plugins,
         config_from,
         config_texts,
         unit: CONTAINERD_UNIT.trim_end(),
@@ -100,8 +87,7 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
         cache: &'static str,
         bin: &'static str,
         version: &'a str,
-        names: Vec<&'a str>,
-        hashes: Vec<&'a str>,
+        names: &'a [&'a str],
         unit: &'a str,
         drop_in: &'a str,
         needed: Vec<String>,
@@ -109,7 +95,6 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
         wanted: Vec<String>,
         wanted_packages: Vec<String>,
     }
-    let (names, hashes) = programs.programs.iter().copied().unzip();
     let (needed, wanted): (Vec<_>, Vec<_>) = Called::all()?
         .into_iter()
         .filter(|called| called.last_minor.is_none_or(|last| programs.minor <= last))
@@ -126,8 +111,7 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
         cache: CACHE,
         bin: BIN_FOLDER,
         version: programs.version,
-        names,
-        hashes,
+        names: programs.names,
         unit: programs.unit.trim_end(),
         drop_in: programs.drop_in.trim_end(),
         needed,
@@ -138,20 +122,17 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
     render("templates/linux/kubernetes.sh.tera", &view)
 }
 
-/// Fetches artifacts on the node: each one's name and SHA-256. The address of the first is given to the
-/// script as the secret `url_0`, and so on.
-pub fn fetch(artifacts: &[(&str, &str)]) -> Result<String> {
+/// Fetches the artifacts of these names on the node. The address of each is given to the script as the
+/// secret `url_NAME`, with underscores for hyphens.
+pub fn fetch(names: &[&str]) -> Result<String> {
     #[derive(Serialize)]
     struct View<'a> {
         cache: &'static str,
-        names: Vec<&'a str>,
-        hashes: Vec<&'a str>,
+        names: &'a [&'a str],
     }
-    let (names, hashes) = artifacts.iter().copied().unzip();
     let view = View {
         cache: CACHE,
         names,
-        hashes,
     };
     render("templates/linux/fetch.sh.tera", &view)
 }
