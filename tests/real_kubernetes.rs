@@ -5,6 +5,8 @@
 #![cfg(unix)]
 
 mod common;
+#[path = "real_kubernetes/emulated.rs"]
+mod emulated;
 mod real;
 
 use std::fs;
@@ -33,7 +35,7 @@ fn a_release_survives_a_kill_serves_the_host_and_stays_as_it_is() {
     let sites = material.sites();
     let watch = ProcessWatch::start();
     let version = (VERSION, Images::Release);
-    let mut sandbox = material.sandbox(("release", 0), version, &sites, Vec::new(), "");
+    let mut sandbox = material.sandbox(("release", 0), version, &sites, Vec::new());
     set_proxy(&sandbox);
     let users = sandbox.folder().join("kube config");
     sandbox
@@ -251,7 +253,7 @@ fn a_ci_build_is_mended_where_others_left_half_of_it() {
     );
     let hooks = vec![Hook::of("cp", "kubernetes", "half-made", half)];
     let version = (format!("ci/{VERSION}"), Images::Ci);
-    let sandbox = material.sandbox(("ci", 1), (&version.0, version.1), &sites, hooks, "");
+    let sandbox = material.sandbox(("ci", 1), (&version.0, version.1), &sites, hooks);
     let cluster = Cluster(&sandbox);
 
     // Everything is fetched before; from then on there is nobody to ask.

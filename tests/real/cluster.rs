@@ -7,6 +7,7 @@ use std::process::Command;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 
+use super::emulated::Emulated;
 use super::said_by;
 use super::sandbox::{Hook, Sandbox, Shape};
 use super::sites::Sites;
@@ -20,7 +21,7 @@ const CONTAINERD: &str = "1.6.20";
 /// What the kubelet and kube-proxy need in a container: no cgroups of their own, a score of the
 /// out-of-memory killer that is not lowered, the host's limits for connections. And the disk is the host's:
 /// how full it is says nothing about the machine.
-const EXTRA_ARGS: &str = "
+const EXTRA_ARGS: &str = "  extra_args:
     kubelet:
       cgroups-per-qos: \"false\"
       enforce-node-allocatable: \"\"
@@ -59,21 +60,35 @@ impl Material {
     pub fn find() -> Option<Self> {
         let image = std::env::var("WDEV_TEST_KUBERNETES_IMAGE").ok();
         let folder = std::env::var_os("WDEV_TEST_KUBERNETES");
-        match (image, folder) {
-            (Some(image), Some(folder)) => Some(Self {
-                folder: folder.into(),
-                image,
-            }),
-            _ => {
-                common::skip_without_material("a real Kubernetes; `tests/real/prepare` says why");
-                None
-            }
-        }
+        let (Some(image), Some(folder)) = (image, folder) else {
+            common::skip_without_material("a real Kubernetes; `tests/real/prepare` says why");
+            return None;
+        };
+        Some(Self {
+            folder: folder.into(),
+            image,
+        })
     }
 
     /// A running server with all downloads.
     pub fn sites(&self) -> Sites {
         Sites::serve(&self.folder.join("sites"))
+    }
+
+    /// What `variables.yml` says of a version of Kubernetes beside what the machines need for it. `more` is
+    /// said of Kubernetes, too.
+    fn settings(&self, version: &str, images: Images, sites: &Sites, more: &str) -> String {
+        let images = self.folder.join(match images {
+            Images::Release => "images/release.tar",
+            Images::Ci => "images/ci.tar",
+        });
+        format!(
+            "kubernetes:\n  version: {version}\n  images: [\"{}\"]\n{more}\
+             container_runtime: {{name: containerd, version: {CONTAINERD}}}\ncni: none\n\
+             artifacts: {{mirror: \"{}\"}}\n",
+            images.display(),
+            sites.prefix()
+        )
     }
 
     /// A control plane `cp` and a worker `w1` of this version, as `variables.yml` asks for it.
@@ -83,29 +98,33 @@ impl Material {
         (version, images): (&str, Images),
         sites: &Sites,
         hooks: Vec<Hook>,
-        more: &str,
     ) -> Sandbox {
-        let images = self.folder.join(match images {
-            Images::Release => "images/release.tar",
-            Images::Ci => "images/ci.tar",
-        });
-        let settings = format!(
-            "kubernetes:\n  version: {version}\n  images: [\"{}\"]\n  extra_args:{EXTRA_ARGS}\
-             container_runtime: {{name: containerd, version: {CONTAINERD}}}\ncni: none\n\
-             artifacts: {{mirror: \"{}\"}}\n{more}",
-            images.display(),
-            sites.prefix()
-        );
         let shape = Shape {
             image: self.image.clone(),
             create_args: CREATE_ARGS.map(str::to_owned).to_vec(),
-            settings,
+            settings: self.settings(version, images, sites, EXTRA_ARGS),
         };
-        let script = include_str!("machine/concessions");
-        let mut all = vec![Hook::of("all", "prepare", "concessions", script)];
+        let concessions = include_str!("machine/concessions");
+        let mut all = vec![
+            Hook::of("all", "prepare", "concessions", concessions),
+            pod_network(),
+        ];
         all.extend(hooks);
         Sandbox::shaped(name, number, &["w1"], &all, &shape)
     }
+
+    /// A control plane `cp` alone, of the release, on an emulated machine: without any concession.
+    pub fn emulated(&self, name: &str, number: u32, sites: &Sites) -> Option<Emulated> {
+        let settings = self.settings(VERSION, Images::Release, sites, "");
+        let hooks = vec![pod_network()];
+        Emulated::shaped(name, number, &[], hooks, ("2GiB", settings))
+    }
+}
+
+/// The hook that stands in for a network plugin.
+fn pod_network() -> Hook {
+    let script = include_str!("machine/pod-network");
+    Hook::of("all", "prepare", "pod-network", script)
 }
 
 /// The cluster as its control plane sees it, past wdev.

@@ -68,7 +68,7 @@ fn look(looks: &mut HashMap<u32, u32>) -> Vec<String> {
         };
         let count = before.remove(&pid).map_or(0, |count| count + 1);
         looks.insert(pid, count);
-        if count < YOUNG || (count + pid) % SOMETIMES == 0 {
+        if count < YOUNG || (count + pid).is_multiple_of(SOMETIMES) {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             found.push(String::from_utf8_lossy(&line).replace('\0', " "));
         }
