@@ -28,7 +28,7 @@ mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use self::site::{HttpSite, Site};
+pub use self::site::HttpSite;
 pub use self::store::{Settings, Store};
 
 /// A file that is wanted.

@@ -7,10 +7,12 @@ mod destroy;
 mod exec;
 mod halt;
 mod list;
+mod lock;
 mod man;
 mod plan;
 mod preflight;
 mod provider;
+mod release;
 mod render;
 mod run;
 mod session;
@@ -121,6 +123,8 @@ enum Command {
     List(list::Arguments),
     /// Remove what is kept for the next sandbox and nothing uses.
     Cache(cache::Arguments),
+    /// Write down every version and every file of the sandbox, for `up --locked`.
+    Lock(lock::Arguments),
     /// Run a command on a node; its exit code is passed on.
     Exec(exec::Arguments),
     /// Open a shell on a node.
@@ -198,6 +202,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
+        Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
         Command::Completion(arguments) => completion::run(&globals, &arguments, ui),

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::Target;
 use super::node::{Node, Role, nodes};
+use super::steps::download::Download;
 use super::steps::guest::inputs;
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
     Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
-    facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap,
-    worker_join,
+    dns, download, facts, features, first_contact, hook, hosts, images, kernel, kube_proxy,
+    kubernetes, node_ready, proxy, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -39,6 +40,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             node,
             nodes: &nodes,
             release: target.release,
+            store: target.store,
         };
         lanes.push(match node.role {
             Role::ControlPlane => control_plane_lane(target, &build)?,
@@ -63,21 +65,9 @@ fn host(target: &Target) -> Lane {
         .map(|component| component.as_str().to_owned())
         .collect();
     let mut steps = LaneBuilder::new(LaneName::host());
-    steps.push(SimulatedHostStep {
-        id: "download",
-        title: format!(
-            "download Kubernetes {} and what it needs",
-            target.release.kubernetes.bare()
-        ),
-        purpose: "the nodes get everything from the host".to_owned(),
-        inputs: inputs([
-            ("kubernetes.version", target.release.kubernetes.bare()),
-            (
-                "container_runtime",
-                target.config.container_runtime.version.clone(),
-            ),
-        ]),
-        takes: Duration::from_secs(20),
+    steps.push(Download {
+        release: target.release.clone(),
+        store: target.store.cloned(),
     });
     let why = built
         .is_empty()
@@ -103,20 +93,21 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
     steps
-        .after_host("download")
-        .push(container_runtime::step(build));
+        .after_host(download::ID)
+        .push(container_runtime::step(build)?);
     steps.hooks(build, "runtime")?;
-    steps.push(kubernetes::step(build));
+    steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
-    steps.push(control_plane::step(build));
+    load_images(&mut steps, build)?;
+    steps.push(control_plane::step(build)?);
     steps.hooks(build, "cluster")?;
     steps.push_unless(no_cni(build), cni::step(build));
     steps.hooks(build, "network")?;
-    steps.push_unless(no_cni(build), node_ready::step(build));
+    steps.push_unless(no_cni(build), node_ready::step(build)?);
     for worker in build.nodes.iter().filter(|node| node.role == Role::Worker) {
         steps.after(StepKey::new(&worker.name, node_ready::ID));
     }
-    steps.push_unless(no_cni(build), cluster_ready::step(build));
+    steps.push_unless(no_cni(build), cluster_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -140,17 +131,18 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
         }
     }
     steps
-        .after_host("download")
-        .push(container_runtime::step(build));
+        .after_host(download::ID)
+        .push(container_runtime::step(build)?);
     steps.hooks(build, "runtime")?;
     if build.node.os == Os::Windows {
         steps.after_host("build");
     }
-    steps.push(kubernetes::step(build));
+    steps.push(kubernetes::step(build)?);
     steps.hooks(build, "kubernetes")?;
+    load_images(&mut steps, build)?;
     steps
         .after(StepKey::new(control_plane, control_plane::ID))
-        .push(worker_join::step(build, control_plane));
+        .push(worker_join::step(build, control_plane)?);
     steps.hooks(build, "cluster")?;
     if build.node.os == Os::Windows {
         steps.push_unless(kube_proxy::needless(build), kube_proxy::step(build));
@@ -158,7 +150,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     steps.hooks(build, "network")?;
     steps
         .after(StepKey::new(control_plane, cni::ID))
-        .push_unless(no_cni(build), node_ready::step(build));
+        .push_unless(no_cni(build), node_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -167,6 +159,16 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
 fn own_address(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
     if address::needless(build).is_none() {
         steps.push(address::step(build)?);
+    }
+    Ok(())
+}
+
+/// Before anything asks for them: what is there is not pulled.
+fn load_images(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
+    if build.node.os == Os::Linux
+        && let Some(step) = images::step(build)?
+    {
+        steps.push(step);
     }
     Ok(())
 }

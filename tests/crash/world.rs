@@ -177,6 +177,7 @@ impl Sandbox {
             provider: ProviderName::Sim,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let plan = plan::up::plan(&target).unwrap();
         let bytes = self.journal.lock().unwrap().clone();
@@ -217,6 +218,7 @@ impl Sandbox {
             provider: ProviderName::Sim,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,
