@@ -5,6 +5,7 @@ mod completion;
 mod config;
 mod destroy;
 mod exec;
+mod fetch;
 mod halt;
 mod kubeconfig;
 mod kubectl;
@@ -124,6 +125,8 @@ enum Command {
     Config(config::Arguments),
     /// List all sandboxes of this host.
     List(list::Arguments),
+    /// Fetch everything that `up` will need into the cache.
+    Fetch(fetch::Arguments),
     /// Remove what is kept for the next sandbox and nothing uses.
     Cache(cache::Arguments),
     /// Write down every version and every file of the sandbox, for `up --locked`.
@@ -208,6 +211,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Validate(arguments) => validate::run(&globals, &arguments, ui),
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
+        Command::Fetch(arguments) => fetch::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
         Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
