@@ -46,6 +46,12 @@ pub use self::source::Origin;
 pub(crate) use self::suggest::nearest;
 pub use self::text::is_sandbox_name;
 
+/// The containerd that every node gets when nobody asks for another.
+#[must_use]
+pub fn default_containerd() -> Option<String> {
+    keys::data("container_runtime.containerd")
+}
+
 use self::diagnostic::Sink;
 use self::item::Item;
 use self::source::Place;

@@ -175,8 +175,7 @@ fn windows(subject: &Subject<'_>, found: &mut Vec<Finding>) {
         return;
     }
     for (index, worker) in config.workers.iter().enumerate() {
-        let version = subject.version.to_string();
-        if let Err(failure) = boxes::check_kubernetes(&worker.windows, &version) {
+        if let Err(failure) = boxes::check_kubernetes(&worker.windows, subject.version.minor()) {
             let note: Vec<String> = [failure.causes, failure.advice].concat();
             found.push(
                 Finding::new(

@@ -1,10 +1,12 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
 pub mod arguments;
+pub mod artifacts;
 pub mod broken;
 pub mod check;
 pub mod finding;
 pub mod gates;
+pub mod lock;
 pub mod markers;
 pub mod proxy;
 pub mod resolve;
@@ -17,6 +19,9 @@ pub mod windows;
 
 use std::collections::BTreeMap;
 
+use self::artifacts::Needs;
+use crate::config::Config;
+use crate::os::Os;
 use serde::{Deserialize, Serialize};
 
 pub use check::{Subject, check, check_located};
@@ -40,6 +45,17 @@ pub struct Release {
     pub answers: BTreeMap<String, String>,
     /// Every file that the sandbox is made of, in the order of their names and platforms.
     pub artifacts: Vec<Artifact>,
+}
+
+/// What a version that a user wrote stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exact {
+    /// The exact version.
+    pub version: Version,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What each marker file that was asked answered, by its URL.
+    pub answers: BTreeMap<String, String>,
 }
 
 /// Where a version of Kubernetes comes from.
@@ -87,6 +103,29 @@ pub enum Proof {
 }
 
 impl Release {
+    /// The release of a configuration, once its version is exact. Hashes are not known yet.
+    #[must_use]
+    pub fn new(config: &Config, workers: Os, exact: Exact) -> Self {
+        let kubernetes = &config.kubernetes;
+        let there_are = |os: Os| workers == os && !config.workers.is_empty();
+        let artifacts = artifacts::artifacts(&Needs {
+            kubernetes: &exact.version,
+            origin: exact.origin,
+            source: kubernetes.source.as_deref(),
+            built: &kubernetes.build,
+            containerd: &config.container_runtime.version,
+            linux_workers: there_are(Os::Linux),
+            windows_workers: there_are(Os::Windows),
+        });
+        Self {
+            asked: kubernetes.version.clone(),
+            kubernetes: exact.version,
+            origin: exact.origin,
+            answers: exact.answers,
+            artifacts,
+        }
+    }
+
     /// The artifact of this name for this platform.
     #[must_use]
     pub fn artifact(&self, name: &str, platform: &str) -> Option<&Artifact> {

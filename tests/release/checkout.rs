@@ -104,13 +104,13 @@ fn version(path: &Path) -> Result<Version> {
             Clock::new(),
             &Stop::never(),
         ))?;
-    assert_eq!(resolved.origin, Origin::Source);
+    assert_eq!(resolved.exact.origin, Origin::Source);
     assert_eq!(
         site.asked(),
         Vec::<String>::new(),
         "a checkout needs no network"
     );
-    Ok(resolved.version)
+    Ok(resolved.exact.version)
 }
 
 fn told(failure: &Failure) -> String {

@@ -100,9 +100,10 @@ fn every_form_becomes_one_exact_version_with_the_answer_that_says_so() {
         ("ci/v1.38.0-alpha.1.12+0123456789abcd", CI, Origin::Ci, None),
     ] {
         let resolved = site().resolve(asked).unwrap();
+        assert!(resolved.notes.is_empty(), "{asked}");
+        let resolved = resolved.exact;
         assert_eq!(resolved.version.to_string(), version, "{asked}");
         assert_eq!(resolved.origin, origin, "{asked}");
-        assert!(resolved.notes.is_empty(), "{asked}");
         let answers: Vec<(String, String)> = resolved.answers.into_iter().collect();
         let marker = marker.map(|marker| {
             (
@@ -124,15 +125,15 @@ fn a_plus_stays_in_the_address_and_leaves_the_tag() {
             "https://dl.k8s.io/ci/{CI}/bin/linux/amd64/kubeadm.sha256"
         )]
     );
-    assert_eq!(resolved.version.image_tag(), CI.replace('+', "_"));
+    assert_eq!(resolved.exact.version.image_tag(), CI.replace('+', "_"));
 }
 
 #[test]
 fn a_minor_whose_branch_is_not_cut_is_what_ci_builds_now() {
     let resolved = site().resolve("ci/latest-1.38").unwrap();
-    assert_eq!(resolved.version.to_string(), CI);
-    assert_eq!(resolved.origin, Origin::Ci);
-    let urls: Vec<&String> = resolved.answers.keys().collect();
+    assert_eq!(resolved.exact.version.to_string(), CI);
+    assert_eq!(resolved.exact.origin, Origin::Ci);
+    let urls: Vec<&String> = resolved.exact.answers.keys().collect();
     assert_eq!(urls, ["https://dl.k8s.io/ci/latest.txt"]);
     assert!(
         resolved.notes[0].contains("`ci/latest-1.38`"),

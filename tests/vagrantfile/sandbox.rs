@@ -4,9 +4,11 @@ use std::path::Path;
 
 use wdev::config::model::ProviderName;
 use wdev::config::{self, Request};
+use wdev::os::Os;
 use wdev::plan::record::Record;
 use wdev::plan::{self, Target, Testbed};
 use wdev::provider::vagrant::hypervisor::Choices;
+use wdev::release::{self, Release};
 
 pub const HYPERVISORS: [ProviderName; 4] = [
     ProviderName::Virtualbox,
@@ -42,11 +44,14 @@ pub fn render_with(
     })
     .unwrap_or_else(|problems| panic!("{problems}"));
     let config = &loaded.config;
+    let exact = release::assumed(&config.kubernetes.version);
+    let release = Release::new(config, Os::Windows, exact);
     let target = Target {
         config,
         provider,
         testbed: Testbed::None,
         prefix: PREFIX,
+        release: &release,
     };
     let plan = plan::up::plan(&target).unwrap();
     let mut record = Record::new(

@@ -70,6 +70,7 @@ pub mod worker_join;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::plan::node::Node;
+use crate::release::Release;
 
 /// What a step's file builds it from.
 #[derive(Clone, Copy)]
@@ -82,4 +83,6 @@ pub struct Build<'a> {
     pub node: &'a Node,
     /// All nodes, the control plane first.
     pub nodes: &'a [Node],
+    /// Every version, settled.
+    pub release: &'a Release,
 }
