@@ -223,6 +223,17 @@ impl Command {
     }
 }
 
+/// Puts a program in the place of this one, so that its signals, its terminal and its exit code are the
+/// program's own. Where the system cannot do that, runs it with our streams and returns how it ended.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn become_program(
+    command: &mut std::process::Command,
+) -> std::io::Result<std::process::ExitStatus> {
+    system::become_program(command)
+}
+
 /// When this process was started by another wdev to reach a child's console, as on Windows, does that
 /// and says whether it could; otherwise nothing.
 #[must_use]
