@@ -16,23 +16,10 @@ pub struct Gone {
     pub source: String,
 }
 
-/// A flag that is set by what a node runs the kubelet with.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Managed {
-    /// Without dashes.
-    pub flag: String,
-    /// What sets it.
-    pub by: String,
-    /// Where this is known from.
-    pub source: String,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     gone: Vec<Gone>,
-    managed: Vec<Managed>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -46,10 +33,4 @@ pub fn gone(flag: &str, minor: u32) -> Option<&'static Gone> {
         .gone
         .iter()
         .find(|gone| gone.minor <= minor && gone.flags.iter().any(|name| name == flag))
-}
-
-/// What sets `flag`, when it is not for the user to set.
-#[must_use]
-pub fn managed(flag: &str) -> Option<&'static Managed> {
-    TABLE.managed.iter().find(|managed| managed.flag == flag)
 }
