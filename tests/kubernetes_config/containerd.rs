@@ -4,15 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use toml::{Table, Value};
-use wdev::config::model::Proxy;
 use wdev::error::Kind;
 use wdev::os::Os;
 use wdev::release::Origin;
 use wdev::release::containerd::{Cri, Version, is_recommended};
-use wdev::render::kubernetes::{Cluster, containerd, crictl};
+use wdev::render::kubernetes::{Cluster, crictl};
 
 use crate::common::{need, run};
-use crate::scene::{MINORS, PLAIN, config, documents, release};
+use crate::scene::{PLAIN, config, documents, minors, release};
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -68,7 +67,7 @@ fn every_version_finds_its_settings_where_it_looks_for_them() {
         ("2.3.4", places(4, "bin_dirs")),
         ("2.4.0", places(4, "bin_dirs")),
     ] {
-        for minor in MINORS {
+        for minor in minors() {
             for os in [Os::Linux, Os::Windows] {
                 let text = rendered("libvirt", minor, containerd, os);
                 let table: Table = text.parse().unwrap();
@@ -205,35 +204,6 @@ fn crictl_speaks_to_containerd() {
         let expected = serde_json::json!({"runtime-endpoint": socket, "image-endpoint": socket});
         assert_eq!(documents(&crictl(os).unwrap()), [expected]);
     }
-}
-
-fn proxy(http: Option<&str>, https: Option<&str>, no_proxy: &[&str]) -> Proxy {
-    Proxy {
-        http: http.map(str::to_owned),
-        https: https.map(str::to_owned),
-        no_proxy: no_proxy.iter().map(|&host| host.to_owned()).collect(),
-    }
-}
-
-#[test]
-fn a_proxy_reaches_the_service_as_it_was_written() {
-    assert_eq!(
-        containerd::proxy(&proxy(None, None, &["10.0.0.0/8"])).unwrap(),
-        None
-    );
-    let text = containerd::proxy(&proxy(
-        Some("http://u:p%40\"\\$x@proxy:3128"),
-        None,
-        &["10.0.0.0/8", ".svc"],
-    ));
-    assert_eq!(
-        text.unwrap().unwrap(),
-        "# The proxy through which images are pulled. Written by wdev.\n[Service]\n\
-         Environment=\"HTTP_PROXY=http://u:p%%40\\\"\\\\$x@proxy:3128\"\n\
-         Environment=\"NO_PROXY=10.0.0.0/8,.svc\"\n"
-    );
-    let failure = containerd::proxy(&proxy(None, Some("http://a\nExecStart=/bin/sh"), &[]));
-    assert_eq!(failure.unwrap_err().kind, Kind::Configuration);
 }
 
 /// What the real containerd makes of the configuration and the files beside it.

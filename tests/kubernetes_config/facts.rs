@@ -1,10 +1,10 @@
 //! The names of images, and the tables.
 
 use wdev::release::images::Images;
-use wdev::release::kubelet::{gone, managed};
+use wdev::release::kubelet::removed_in;
 use wdev::release::{Origin, Release};
 
-use crate::scene::{MINORS, release};
+use crate::scene::release;
 
 fn images(release: &Release) -> Vec<String> {
     Images::of(release).all()
@@ -129,22 +129,16 @@ fn images_of_a_build_get_the_names_that_kubeadm_looks_for() {
 
 #[test]
 fn a_flag_is_gone_from_its_minor_on() {
-    for (flag, first) in [
-        ("network-plugin", 24),
-        ("logtostderr", 26),
-        ("container-runtime", 27),
-        ("pod-infra-container-image", 35),
-        ("boot-id-file", 37),
+    for (flag, minor) in [
+        ("network-plugin", Some(24)),
+        ("logtostderr", Some(26)),
+        ("container-runtime", Some(27)),
+        ("pod-infra-container-image", Some(35)),
+        ("boot-id-file", Some(37)),
+        ("node-ip", None),
+        ("container-runtime-endpoint", None),
+        ("housekeeping-interval", None),
     ] {
-        for minor in MINORS {
-            assert_eq!(
-                gone(flag, minor).is_some(),
-                minor >= first,
-                "{flag} {minor}"
-            );
-        }
+        assert_eq!(removed_in(flag), minor, "{flag}");
     }
-    assert!(gone("node-ip", 99).is_none());
-    assert_eq!(managed("kubeconfig").unwrap().by, "the kubelet's unit");
-    assert!(managed("max-pods").is_none());
 }
