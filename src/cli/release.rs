@@ -145,7 +145,7 @@ pub(super) fn check(wish: Wish<'_>, loaded: &Loaded, release: &Release, ui: &Ui)
         version: &release.kubernetes,
         origin: release.origin,
         built: built.as_ref(),
-        removed: |flag| release::kubelet::gone(flag, u32::MAX).map(|gone| gone.minor),
+        removed: release::kubelet::removed_in,
     };
     let found = release::check_located(&subject, loaded);
     let (errors, warnings): (Vec<_>, Vec<_>) = found
