@@ -51,6 +51,18 @@ impl SandboxFolder {
         self.path.join("journal.jsonl")
     }
 
+    /// What leads to the cluster, as its administrator: the owner's alone.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.path.join("kubeconfig")
+    }
+
+    /// What of the sandbox stands in which kubeconfigs of the user.
+    #[must_use]
+    pub fn merged(&self) -> PathBuf {
+        self.path.join("merged.json")
+    }
+
     /// Where a damaged journal is kept once `destroy` had to go on without it.
     #[must_use]
     pub fn damaged_journal(&self) -> PathBuf {

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod home;
+pub mod kubeconfig;
 pub mod ledger;
 pub mod names;
 pub mod os;

@@ -8,21 +8,12 @@ use super::store::Store;
 use super::web::{Address, headers, is_page};
 use crate::channel::Io;
 use crate::error::Result;
+use crate::release::Site;
 
 /// What a text may weigh, in bytes: runc's checksums, the longest, take a few kilobytes.
 const LIMIT: usize = 1 << 20;
 /// Endings of files that, unlike markers, never change.
 const CHECKSUMS: [&str; 4] = [".sha256", ".sha256sum", ".sha512", ".sha512sum"];
-
-/// Where texts come from.
-#[async_trait]
-pub trait Site: Send + Sync {
-    /// The text at `url`; none where the site says that there is none.
-    ///
-    /// # Errors
-    /// `Host` when the site does not answer, or not with a text.
-    async fn text(&self, url: &str) -> Result<Option<String>>;
-}
 
 /// Texts over HTTP, with the mirror, the offline rule and the memory of a store.
 pub struct HttpSite {

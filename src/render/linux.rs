@@ -74,6 +74,15 @@ pub fn facts() -> Result<String> {
     )
 }
 
+/// Asks, as a probe, for the administrator's kubeconfig: with `fetch` for itself, as the secret
+/// `kubeconfig`, otherwise for the hashes of its certificates, as the facts `authority` and `certificate`.
+pub fn kubeconfig(fetch: bool) -> Result<String> {
+    render(
+        "templates/linux/kubeconfig.sh.tera",
+        &BTreeMap::from([("fetch", fetch)]),
+    )
+}
+
 /// Compares the clock with the host's, given as `host_at_boot`, and sets it when it is off by more than
 /// `tolerance_ms` milliseconds. Facts: `clock_ms`, `uptime_ms`.
 pub fn clock(tolerance_ms: i64) -> Result<String> {

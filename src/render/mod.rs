@@ -7,6 +7,7 @@ mod engine;
 mod file;
 pub mod kubernetes;
 pub mod linux;
+pub mod linux_cluster;
 pub mod quote;
 mod templates;
 pub mod vagrantfile;

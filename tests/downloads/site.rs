@@ -1,7 +1,8 @@
 //! Texts of download sites.
 
-use wdev::artifacts::{Settings, Site, checksum};
+use wdev::artifacts::{Settings, checksum};
 use wdev::channel::Io;
+use wdev::release::Site;
 
 use crate::common::sha256;
 use crate::server::{Reply, Server};

@@ -50,6 +50,8 @@ pub mod computer_name;
 pub mod container_runtime;
 pub mod control_plane;
 pub mod dns;
+pub mod download;
+pub mod equipped;
 pub mod facts;
 pub mod features;
 pub mod first_contact;
@@ -57,9 +59,11 @@ pub mod guest;
 pub mod hook;
 pub mod host;
 pub mod hosts;
+pub mod images;
 pub mod join;
 pub mod kernel;
 pub mod kube_proxy;
+pub mod kubeconfig;
 pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
@@ -69,9 +73,11 @@ pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 
+use crate::artifacts::Store;
 use crate::channel::Os;
 use crate::config::Config;
 use crate::config::model::ProviderName;
+use crate::home::SandboxFolder;
 use crate::plan::node::Node;
 use crate::release::artifacts::{LINUX, WINDOWS};
 use crate::release::{Artifact, Release};
@@ -85,10 +91,14 @@ pub struct Build<'a> {
     pub provider: ProviderName,
     /// The node that the step is for.
     pub node: &'a Node,
+    /// The sandbox's folder.
+    pub folder: &'a SandboxFolder,
     /// All nodes, the control plane first.
     pub nodes: &'a [Node],
     /// Every version, settled.
     pub release: &'a Release,
+    /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
+    pub store: Option<&'a Store>,
 }
 
 impl Build<'_> {
