@@ -159,6 +159,13 @@ pub fn host_kubectl(kubernetes: &Version, origin: Origin) -> Option<Artifact> {
     })
 }
 
+/// A checksum file that every version has upstream; none for the user's own build.
+pub(super) fn proof_url(kubernetes: &Version, origin: Origin) -> Option<String> {
+    let binary = kubernetes_url(kubernetes, origin, "kubeadm", LINUX);
+    let url = format!("{binary}{}", TABLE.kubernetes.checksum);
+    (origin != Origin::Source).then_some(url)
+}
+
 fn platforms(needs: &Needs, on: &[Place], name: &str) -> Vec<&'static str> {
     let linux = on.contains(&Place::ControlPlane)
         || (needs.linux_workers && on.contains(&Place::LinuxWorker));
