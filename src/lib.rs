@@ -2,6 +2,7 @@
 //!
 //! `docs/architecture.md` describes the parts and which of them may know which.
 
+pub mod artifacts;
 pub mod boxes;
 pub mod channel;
 pub mod cli;
@@ -12,6 +13,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod home;
+pub mod kubeconfig;
 pub mod ledger;
 pub mod names;
 pub mod os;

@@ -3,10 +3,10 @@
 use clap::Args;
 use dialoguer::Confirm;
 
-use super::Globals;
 use super::provider::{self, SimArguments};
 use super::run::{self, Job};
 use super::session::{self, Existing};
+use super::{Globals, kubeconfig};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
 use crate::engine::journal;
@@ -69,6 +69,13 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         }
         // What could not be told is no reason to leave something behind.
         result = code;
+    }
+    // It leads nowhere any more. A kubeconfig that is broken is the user's to mend, and stops nothing.
+    for failure in kubeconfig::remove_all(&folder, ui) {
+        ui.err(&format!("warning: {failure}"));
+        for advice in &failure.advice {
+            ui.err(&format!("  {advice}"));
+        }
     }
     // While the lock is held: what a later run notes in the index stays there.
     Index::of_user()?.remove(folder.path())?;

@@ -5,12 +5,17 @@ mod completion;
 mod config;
 mod destroy;
 mod exec;
+mod fetch;
 mod halt;
+mod kubeconfig;
+mod kubectl;
 mod list;
+mod lock;
 mod man;
 mod plan;
 mod preflight;
 mod provider;
+mod release;
 mod render;
 mod run;
 mod session;
@@ -47,6 +52,7 @@ Examples:
   wdev plan                             see what `up` would do, and why
   wdev status -o json                   what stands, for scripts
   wdev exec winw1 -- hostname           run a command on a node
+  wdev kubectl get nodes                talk to the cluster
   wdev destroy --yes                    remove everything
 
 Exit codes are stable: see docs/exit-codes.md.";
@@ -119,12 +125,20 @@ enum Command {
     Config(config::Arguments),
     /// List all sandboxes of this host.
     List(list::Arguments),
+    /// Fetch everything that `up` will need into the cache.
+    Fetch(fetch::Arguments),
     /// Remove what is kept for the next sandbox and nothing uses.
     Cache(cache::Arguments),
+    /// Write down every version and every file of the sandbox, for `up --locked`.
+    Lock(lock::Arguments),
     /// Run a command on a node; its exit code is passed on.
     Exec(exec::Arguments),
     /// Open a shell on a node.
     Ssh(ssh::Arguments),
+    /// Print the cluster's kubeconfig, or add it to your own.
+    Kubeconfig(kubeconfig::Arguments),
+    /// Run kubectl on the cluster; its exit code is passed on.
+    Kubectl(kubectl::Arguments),
     /// Print the completion script of a shell.
     Completion(completion::Arguments),
     /// Print the manual page.
@@ -197,9 +211,13 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Validate(arguments) => validate::run(&globals, &arguments, ui),
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
+        Command::Fetch(arguments) => fetch::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
+        Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
+        Command::Kubeconfig(arguments) => kubeconfig::run(&globals, &arguments, ui),
+        Command::Kubectl(arguments) => kubectl::run(&globals, &arguments, ui),
         Command::Completion(arguments) => completion::run(&globals, &arguments, ui),
         Command::Man(arguments) => man::run(&globals, &arguments, ui),
     }

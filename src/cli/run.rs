@@ -98,6 +98,7 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
     let simulated = job.record.provider == ProviderName::Sim;
     let steps: Vec<(NodeSummary, Vec<StepKey>)> = steps_of_nodes(&job);
     let command = job.plan.command;
+    let kubeconfig = job.folder.kubeconfig();
     let finished = block_on(simulated && speed.is_none(), async {
         let clock = Clock::with_speed(speed.filter(|_| simulated).unwrap_or(1.0));
         let provider = provider::open(job.record, job.folder, clock, job.sim)?;
@@ -121,7 +122,7 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
                 .iter()
                 .map(|(node, keys)| summary(node, keys, state, command))
                 .collect(),
-            kubeconfig: None,
+            kubeconfig: (command == "up" && kubeconfig.is_file()).then(|| kubeconfig.clone()),
             // After a whole `destroy` they are gone.
             logs: (command != "destroy" || outcome != Outcome::Done).then(|| logs.clone()),
             phases: Vec::new(),

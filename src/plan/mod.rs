@@ -1,5 +1,6 @@
 //! What is done: the lanes and steps of each command.
 
+pub mod fetch;
 pub mod naming;
 pub mod node;
 pub mod power;
@@ -8,8 +9,10 @@ pub mod render;
 pub mod steps;
 pub mod up;
 
+use crate::artifacts::Store;
 use crate::config::Config;
 use crate::config::model::ProviderName;
+use crate::home::SandboxFolder;
 use crate::release::Release;
 
 /// What a plan is made for.
@@ -19,12 +22,16 @@ pub struct Target<'a> {
     pub config: &'a Config,
     /// The provider in use; never `auto`.
     pub provider: ProviderName,
+    /// The sandbox's folder.
+    pub folder: &'a SandboxFolder,
     /// What stands in for Windows.
     pub testbed: Testbed,
     /// What the names of all that it has on this host begin with.
     pub prefix: &'a str,
     /// Every version, settled.
     pub release: &'a Release,
+    /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
+    pub store: Option<&'a Store>,
 }
 
 /// What stands in for Windows machines, where a test says so in `WDEV_TESTBED`. No part of the product

@@ -27,6 +27,7 @@ use std::time::Duration;
 pub use self::run::run;
 pub use self::system::{is_root, user};
 use crate::error::Kind;
+pub use crate::event::Stream;
 
 /// How many of the last lines a failure shows.
 pub const TAIL: usize = 40;
@@ -220,6 +221,17 @@ impl Command {
     pub fn line(&self) -> String {
         system::line(&self.shown, self.program.as_os_str(), &self.args)
     }
+}
+
+/// Puts a program in the place of this one, so that its signals, its terminal and its exit code are the
+/// program's own. Where the system cannot do that, runs it with our streams and returns how it ended.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn become_program(
+    command: &mut std::process::Command,
+) -> std::io::Result<std::process::ExitStatus> {
+    system::become_program(command)
 }
 
 /// When this process was started by another wdev to reach a child's console, as on Windows, does that

@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
@@ -40,6 +40,11 @@ pub fn line(variables: &[(String, OsString)], program: &OsStr, args: &[OsString]
     words.push(quote(program));
     words.extend(args.iter().map(quote));
     words.join(" ")
+}
+
+/// Puts the program in the place of this one, with all that belongs to the process.
+pub fn become_program(command: &mut Command) -> io::Result<ExitStatus> {
+    Err(command.exec())
 }
 
 /// A signal needs no process of its own.

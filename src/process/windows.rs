@@ -31,6 +31,11 @@ pub fn isolate(command: &mut CommandWrap) {
         .wrap(JobObject);
 }
 
+/// Windows has no such thing: runs the program at our console and waits for its end.
+pub fn become_program(command: &mut Command) -> io::Result<ExitStatus> {
+    command.status()
+}
+
 /// Asks everything at the child's console to end, as by Ctrl-C. Does not wait for it.
 pub fn interrupt(child: &dyn ChildWrapper) -> io::Result<()> {
     let Some(process) = child.id() else {

@@ -78,11 +78,26 @@ struct Recommended {
     source: String,
 }
 
+/// The versions of containerd whose runtime interface the kubelet of a minor speaks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cri {
+    kubernetes: u32,
+    /// The first of them.
+    pub from: Version,
+    /// The first version after them.
+    #[serde(default)]
+    pub below: Option<Version>,
+    /// Where this is known from.
+    pub source: String,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     configs: Vec<Form>,
     recommended: Vec<Recommended>,
+    cri: Vec<Cri>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -100,6 +115,20 @@ impl Form {
     #[must_use]
     pub fn all() -> &'static [Self] {
         &TABLE.configs
+    }
+}
+
+impl Cri {
+    /// What the kubelet of this minor speaks.
+    #[must_use]
+    pub fn of(kubernetes: u32) -> Option<&'static Self> {
+        by_minor(&TABLE.cri, kubernetes, |entry| entry.kubernetes)
+    }
+
+    /// Whether a kubelet with this interface and this version of containerd understand each other.
+    #[must_use]
+    pub fn fits(&self, version: Version) -> bool {
+        version >= self.from && self.below.is_none_or(|below| version < below)
     }
 }
 

@@ -1,20 +1,38 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
+pub mod arguments;
 pub mod artifacts;
+pub mod broken;
+pub mod check;
 pub mod containerd;
+pub mod finding;
+pub mod gates;
 pub mod images;
 pub mod kubeadm;
 pub mod kubelet;
 pub mod lock;
+pub mod markers;
+pub mod proxy;
+pub mod resolve;
+pub mod site;
+pub mod skew;
+pub mod source;
+pub mod supported;
 pub mod version;
+pub mod windows;
 
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use self::artifacts::Needs;
 use crate::config::Config;
 use crate::os::Os;
-use serde::{Deserialize, Serialize};
 
+pub use check::{Subject, check, check_located};
+pub use finding::Finding;
+pub use resolve::{Resolved, assumed, resolve};
+pub use site::Site;
 pub use version::Version;
 
 /// Everything that `variables.yml` leaves open, settled.
@@ -32,17 +50,6 @@ pub struct Release {
     pub answers: BTreeMap<String, String>,
     /// Every file that the sandbox is made of, in the order of their names and platforms.
     pub artifacts: Vec<Artifact>,
-}
-
-/// What a version that a user wrote stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exact {
-    /// The exact version.
-    pub version: Version,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// What each marker file that was asked answered, by its URL.
-    pub answers: BTreeMap<String, String>,
 }
 
 /// Where a version of Kubernetes comes from.
@@ -92,7 +99,7 @@ pub enum Proof {
 impl Release {
     /// The release of a configuration, once its version is exact. Hashes are not known yet.
     #[must_use]
-    pub fn new(config: &Config, workers: Os, exact: Exact) -> Self {
+    pub fn new(config: &Config, workers: Os, exact: Resolved) -> Self {
         let kubernetes = &config.kubernetes;
         let there_are = |os: Os| workers == os && !config.workers.is_empty();
         let artifacts = artifacts::artifacts(&Needs {
@@ -119,18 +126,6 @@ impl Release {
         self.artifacts
             .iter()
             .find(|artifact| artifact.name == name && artifact.platform == platform)
-    }
-}
-
-/// What a version stands for as far as it can be told without asking anybody.
-#[must_use]
-pub fn assumed(asked: &str) -> Exact {
-    let text = asked.strip_prefix("ci/").unwrap_or(asked);
-    let version = Version::parse(text).or_else(|| Version::parse(&format!("{text}.0")));
-    Exact {
-        version: version.unwrap_or_else(|| Version::parse("v1.36.3").unwrap_or_default()),
-        origin: Origin::Release,
-        answers: BTreeMap::new(),
     }
 }
 

@@ -47,6 +47,17 @@ impl Version {
         })
     }
 
+    /// The first release of a minor.
+    #[must_use]
+    pub const fn first_of(minor: u32) -> Self {
+        Self {
+            minor,
+            patch: 0,
+            pre: String::new(),
+            build: String::new(),
+        }
+    }
+
     /// The number after `1.`.
     #[must_use]
     pub const fn minor(&self) -> u32 {

@@ -5,10 +5,18 @@
 //! `wdev_log TEXT` and `wdev_stamped`, sets strict mode, and calls the functions outside of any
 //! condition, where a failed command ends them.
 
+mod network;
+mod software;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
+
+pub use network::{dns, proxy};
+pub use software::{
+    BIN_FOLDER, CACHE, ContainerRuntime, Origin, Programs, container_runtime, fetch, kubernetes,
+};
 
 use super::engine::render;
 use crate::error::{Failure, Kind, Result};
@@ -63,6 +71,15 @@ pub fn facts() -> Result<String> {
     render(
         "templates/linux/facts.sh.tera",
         &BTreeMap::<String, String>::new(),
+    )
+}
+
+/// Asks, as a probe, for the administrator's kubeconfig: with `fetch` for itself, as the secret
+/// `kubeconfig`, otherwise for the hashes of its certificates, as the facts `authority` and `certificate`.
+pub fn kubeconfig(fetch: bool) -> Result<String> {
+    render(
+        "templates/linux/kubeconfig.sh.tera",
+        &BTreeMap::from([("fetch", fetch)]),
     )
 }
 

@@ -11,6 +11,9 @@ mod env;
 mod faults;
 mod golden;
 mod journal;
+mod kubeconfig;
+#[cfg(unix)]
+mod kubectl;
 mod locks;
 mod output;
 mod paths;

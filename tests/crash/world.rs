@@ -18,6 +18,7 @@ use wdev::engine::journal::{self, Journal, Store};
 use wdev::engine::lane::MachineLimits;
 use wdev::error::Failure;
 use wdev::event::{Body, Event, Outcome, Summary};
+use wdev::home::SandboxFolder;
 use wdev::names::{RunId, StepKey};
 use wdev::os::Os;
 use wdev::plan::node::{Role, nodes};
@@ -110,6 +111,8 @@ pub struct Sandbox {
     journal: Arc<Mutex<Vec<u8>>>,
     seed: u64,
     faults: Faults,
+    folder: SandboxFolder,
+    _dir: tempfile::TempDir,
 }
 
 impl Sandbox {
@@ -122,8 +125,11 @@ impl Sandbox {
         let config = config::load(&request)
             .unwrap_or_else(|problems| panic!("{problems}"))
             .config;
+        let dir = tempfile::tempdir().unwrap();
         Self {
             config,
+            folder: SandboxFolder::at(dir.path().to_owned()),
+            _dir: dir,
             world: Arc::default(),
             journal: Arc::default(),
             seed,
@@ -175,8 +181,10 @@ impl Sandbox {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
+            folder: &self.folder,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let plan = plan::up::plan(&target).unwrap();
         let bytes = self.journal.lock().unwrap().clone();
@@ -215,8 +223,10 @@ impl Sandbox {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
+            folder: &self.folder,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,

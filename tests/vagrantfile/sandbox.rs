@@ -4,6 +4,7 @@ use std::path::Path;
 
 use wdev::config::model::ProviderName;
 use wdev::config::{self, Request};
+use wdev::home::SandboxFolder;
 use wdev::os::Os;
 use wdev::plan::record::Record;
 use wdev::plan::{self, Target, Testbed};
@@ -49,9 +50,11 @@ pub fn render_with(
     let target = Target {
         config,
         provider,
+        folder: &SandboxFolder::at(folder.to_owned()),
         testbed: Testbed::None,
         prefix: PREFIX,
         release: &release,
+        store: None,
     };
     let plan = plan::up::plan(&target).unwrap();
     let mut record = Record::new(

@@ -9,7 +9,6 @@ mod kubelet;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -126,11 +125,8 @@ impl<'a> Cluster<'a> {
     /// How long kubeadm waits for what it started: less than the step may take, so that its own message
     /// comes before the deadline.
     fn wait(&self) -> String {
-        let ready = self.config.timeouts.ready;
-        format!(
-            "{}s",
-            (ready - ready / 4).max(Duration::from_secs(1)).as_secs()
-        )
+        let three_quarters = self.config.timeouts.ready.mul_f32(0.75);
+        format!("{}s", three_quarters.as_secs().max(1))
     }
 
     fn minor(&self) -> u32 {

@@ -1,0 +1,102 @@
+//! `wdev kubectl -- ARGS`
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use clap::Args;
+
+use super::run::block_on;
+use super::{Format, Globals, kubeconfig, session, signals};
+use crate::clock::Clock;
+use crate::config::model::ProviderName;
+use crate::engine::journal;
+use crate::engine::state::State;
+use crate::error::{Failure, Kind, Result};
+use crate::home::SandboxFolder;
+use crate::kubeconfig::{Access, file, kubectl};
+use crate::plan::node::Role;
+use crate::plan::record::Record;
+use crate::plan::steps;
+use crate::process;
+use crate::ui::Ui;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wdev kubectl get nodes -o wide
+  wdev kubectl -- --namespace kube-system get pods
+  wdev kubectl --sandbox other -- exec -it web -- sh
+
+Options before the first word of kubectl's are wdev's; what follows it, or `--`, goes to kubectl as it
+is. kubectl's exit code is passed on.")]
+pub(super) struct Arguments {
+    /// What kubectl is given.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "ARGS"
+    )]
+    args: Vec<OsString>,
+}
+
+pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<u8> {
+    globals.format(&[Format::Text])?;
+    let (folder, record) = session::recorded(globals)?;
+    let path = kubeconfig::made(&folder, &record)?;
+    if record.provider == ProviderName::Sim {
+        return Err(Box::new(
+            Failure::new(Kind::Arguments, "a simulated cluster has no API server")
+                .advise("`wdev exec cp -- kubectl get nodes` shows its nodes"),
+        ));
+    }
+    let minor = minor(&folder, &record);
+    let program = block_on(false, async {
+        kubectl::program(None, which::which("kubectl").ok(), minor, Clock::new()).await
+    })?;
+    let mut command = Command::new(&program);
+    command.args(&arguments.args).env("KUBECONFIG", &path);
+    if let Some(direct) = direct(&folder) {
+        command.env("NO_PROXY", direct);
+    }
+    // On Windows this process stays, and Ctrl-C is kubectl's alone.
+    let status = block_on(false, async {
+        let _keys = cfg!(windows).then(signals::requests);
+        process::become_program(&mut command).map_err(|error| {
+            Box::new(
+                Failure::new(Kind::Host, format!("cannot start `{}`", program.display()))
+                    .because(error),
+            )
+        })
+    })?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.unwrap_or(1))
+}
+
+/// The minor version of the cluster, as the step that brought the kubeconfig has left it.
+fn minor(folder: &SandboxFolder, record: &Record) -> Option<u32> {
+    let state = State::from_events(&journal::read(&folder.journal()).ok()?.events);
+    let mut nodes = record.nodes.iter();
+    let control_plane = nodes.find(|node| node.role == Role::ControlPlane)?;
+    let version = state.fact(
+        &control_plane.name,
+        steps::kubeconfig::ID,
+        steps::kubeconfig::KUBERNETES,
+    );
+    kubectl::minor(version?)
+}
+
+/// `NO_PROXY` with the cluster's address, where a proxy would get in the way: it is on this host.
+fn direct(folder: &SandboxFolder) -> Option<String> {
+    let set = |names: &[&str]| {
+        let mut values = names.iter().filter_map(|name| std::env::var(name).ok());
+        values.find(|value| !value.is_empty())
+    };
+    set(&["HTTPS_PROXY", "https_proxy"])?;
+    let access = Access::parse(&file::read(&folder.kubeconfig()).ok()??)?;
+    let address = access.server.strip_prefix("https://")?.split(':').next()?;
+    Some(match set(&["NO_PROXY", "no_proxy"]) {
+        Some(others) => format!("{others},{address}"),
+        None => address.to_owned(),
+    })
+}
