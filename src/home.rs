@@ -143,7 +143,7 @@ impl SandboxFolder {
             };
             gone(removed, &path)?;
         }
-        // The lock goes last, and goes while it is held: see `same_file`.
+        // The lock goes last, and goes while it is held: see `leads_to`.
         gone(std::fs::remove_file(&lock.path), &lock.path)?;
         drop(lock.file);
         // A run that has begun since, or another sandbox, keeps its folder.
@@ -179,7 +179,7 @@ impl SandboxFolder {
                 .open(&path)
                 .map_err(|error| io_failure("open the lock", &path, &error))?;
             match file.try_lock() {
-                Ok(()) if same_file(&file, &path) => break file,
+                Ok(()) if leads_to(&file, &path) => break file,
                 // A `destroy` removed it between the two calls; the next file is nobody's yet.
                 Ok(()) => {}
                 // `holder` takes it for a moment; a run has it for longer.
@@ -338,23 +338,49 @@ impl Index {
 /// # Errors
 /// `Host` when the user has no home folder.
 pub fn state_folder() -> Result<PathBuf> {
-    if let Some(home) = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty()) {
-        // Another folder to run in must not mean another index.
-        let home = std::path::absolute(&home)
-            .map_err(|error| io_failure("find", Path::new(&home), &error))?;
+    if let Some(home) = moved()? {
         return Ok(home.join("state"));
     }
-    let strategy = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::new(Kind::Host, "cannot find your home folder")
-            .because(error)
-            .advise("set `WDEV_HOME` to a folder that wdev may use")
-    })?;
+    let strategy = strategy()?;
     let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
     Ok(state.join("wdev"))
 }
 
+/// The folder in which wdev keeps what it can fetch or make again: the user's cache folder, or one under
+/// `WDEV_HOME`. It need not exist.
+///
+/// # Errors
+/// `Host` when the user has no home folder.
+pub fn cache_folder() -> Result<PathBuf> {
+    match moved()? {
+        Some(home) => Ok(home.join("cache")),
+        None => Ok(strategy()?.cache_dir().join("wdev")),
+    }
+}
+
+/// `WDEV_HOME`, when it is set.
+fn moved() -> Result<Option<PathBuf>> {
+    let home = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty());
+    // Another folder to run in must not mean another index.
+    home.map(|home| {
+        std::path::absolute(&home).map_err(|error| io_failure("find", Path::new(&home), &error))
+    })
+    .transpose()
+}
+
+fn strategy() -> Result<impl BaseStrategy> {
+    etcetera::choose_base_strategy().map_err(|error| {
+        Box::new(
+            Failure::new(Kind::Host, "cannot find your home folder")
+                .because(error)
+                .advise("set `WDEV_HOME` to a folder that wdev may use"),
+        )
+    })
+}
+
 /// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.
-fn same_file(file: &File, path: &Path) -> bool {
+#[must_use]
+pub fn leads_to(file: &File, path: &Path) -> bool {
     let open = file.try_clone().and_then(same_file::Handle::from_file);
     match (open, same_file::Handle::from_path(path)) {
         (Ok(open), Ok(named)) => open == named,

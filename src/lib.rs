@@ -2,6 +2,7 @@
 //!
 //! `docs/architecture.md` describes the parts and which of them may know which.
 
+pub mod artifacts;
 pub mod boxes;
 pub mod channel;
 pub mod cli;

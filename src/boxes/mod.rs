@@ -267,45 +267,33 @@ pub fn known(name: &str, provider: ProviderName, arch: Arch) -> Option<Known> {
     Some(Known { family, artifact })
 }
 
-/// Whether a Kubernetes version, as the user names it, supports a version of Windows Server. A version
-/// that is not settled yet (`stable`, `source`) says nothing.
+/// Whether a minor of Kubernetes supports a version of Windows Server.
 ///
 /// # Errors
 /// `Configuration` when it does not.
-pub fn check_kubernetes(windows: &str, kubernetes: &str) -> Result<()> {
+pub fn check_kubernetes(windows: &str, minor: u32) -> Result<()> {
     let Some(support) = TABLE.kubernetes.iter().find(|row| row.windows == windows) else {
         return Ok(());
     };
-    match minor(kubernetes) {
-        Some(minor) if minor > support.last_minor => Err(Box::new(
-            Failure::new(
-                Kind::Configuration,
-                format!("Kubernetes 1.{minor} does not support Windows Server {windows}"),
-            )
-            .because(format!(
-                "the last version that did is 1.{}: {}",
-                support.last_minor, support.source
-            ))
-            .advise("use Windows Server 2022 or 2025: `windows: \"2022\"`")
-            .advise(format!(
-                "or an older Kubernetes: `version: \"1.{}\"`",
-                support.last_minor
-            ))
-            .permanent(),
-        )),
-        _ => Ok(()),
+    if minor <= support.last_minor {
+        return Ok(());
     }
-}
-
-/// The minor of `1.36`, `v1.36.2`, `stable-1.36`, `ci/latest-1.37`.
-fn minor(kubernetes: &str) -> Option<u32> {
-    let text = kubernetes.strip_prefix("ci/").unwrap_or(kubernetes);
-    let text = text.strip_prefix("latest-").unwrap_or(text);
-    let text = text.strip_prefix("stable-").unwrap_or(text);
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let rest = text.strip_prefix("1.")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit());
-    rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
+    Err(Box::new(
+        Failure::new(
+            Kind::Configuration,
+            format!("Kubernetes 1.{minor} does not support Windows Server {windows}"),
+        )
+        .because(format!(
+            "the last version that did is 1.{}: {}",
+            support.last_minor, support.source
+        ))
+        .advise("use Windows Server 2022 or 2025: `windows: \"2022\"`")
+        .advise(format!(
+            "or an older Kubernetes: `version: \"1.{}\"`",
+            support.last_minor
+        ))
+        .permanent(),
+    ))
 }
 
 #[cfg(test)]
@@ -375,27 +363,11 @@ mod tests {
 
     #[test]
     fn kubernetes_says_which_windows_it_supports() {
-        for version in [
-            "1.34",
-            "v1.34.9",
-            "stable",
-            "latest",
-            "source",
-            "stable-1",
-            "ci/latest",
-        ] {
-            check_kubernetes("2019", version).unwrap();
-        }
-        for version in [
-            "1.36",
-            "v1.35.0-rc.1",
-            "stable-1.35",
-            "ci/latest-1.37",
-            "ci/v1.37.0-alpha.1.12+0123",
-        ] {
-            let failure = check_kubernetes("2019", version).unwrap_err();
-            assert_eq!(failure.kind, Kind::Configuration, "{version}");
-            check_kubernetes("2022", version).unwrap();
+        check_kubernetes("2019", 34).unwrap();
+        for minor in [35, 36, 37] {
+            let failure = check_kubernetes("2019", minor).unwrap_err();
+            assert_eq!(failure.kind, Kind::Configuration, "{minor}");
+            check_kubernetes("2022", minor).unwrap();
         }
     }
 }

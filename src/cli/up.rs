@@ -21,6 +21,7 @@ use crate::plan::steps::power::Action;
 use crate::plan::{self, Target, Testbed};
 use crate::provider::vagrant::hypervisor::Choices;
 use crate::provider::vagrant::hypervisor::libvirt::kvm;
+use crate::release::{self, Release};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -61,12 +62,20 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let network = network
         .filter(|network| !network.is_empty())
         .unwrap_or_else(|| plan::naming::unique_prefix(&config.sandbox, folder.path()));
+    let testbed = Testbed::from_env();
+    let workers = plan::node::worker_os(provider, testbed);
+    let release = Release::new(
+        config,
+        workers,
+        release::assumed(&config.kubernetes.version),
+    );
     let target = Target {
         config,
         provider,
         folder,
-        testbed: Testbed::from_env(),
+        testbed,
         prefix: &network,
+        release: &release,
     };
     let plan = plan::up::plan(&target)?;
     let nodes = plan::node::nodes(&target)?;
@@ -76,6 +85,7 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
     let windows = record.nodes.iter().any(|node| node.os == Os::Windows);
     let (emulated, warning) = emulation(config, provider, windows);
     record.choices = choices(config, emulated);
+    record.release = Some(release);
     record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
     if let Some(earlier) = &earlier {
         record.keep(earlier);

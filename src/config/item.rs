@@ -67,6 +67,39 @@ impl Item {
         }
     }
 
+    /// Where the value at `path` was written, which is named as [`Item::origins`] does it, or with `key`
+    /// its key; where nobody wrote it, the place of what stands around it.
+    pub(crate) fn place_of(&self, path: &str, key: bool) -> &Place {
+        let path = path.trim_start_matches('.');
+        let below = if let Some(rest) = path.strip_prefix('[') {
+            rest.split_once(']').and_then(|(index, rest)| {
+                let item = self.items().get(index.parse::<usize>().ok()?)?;
+                Some((&item.place, item, rest))
+            })
+        } else {
+            // A key of a table may hold a dot, so the longest is meant.
+            let found = self.entries().iter().filter_map(|(name, place, item)| {
+                let rest = path.strip_prefix(name.as_str())?;
+                let whole = rest.is_empty() || rest.starts_with(['.', '[']);
+                whole.then_some((place, item, rest))
+            });
+            found.min_by_key(|(.., rest)| rest.len())
+        };
+        let Some((place, item, rest)) = below else {
+            return &self.place;
+        };
+        let inner = match rest {
+            "" if key => place,
+            "" => &item.place,
+            _ => item.place_of(rest, key),
+        };
+        if inner.is_written() {
+            inner
+        } else {
+            &self.place
+        }
+    }
+
     pub(crate) fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,

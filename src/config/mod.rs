@@ -43,7 +43,14 @@ pub use self::schema::schema;
 pub use self::secret::redact_url;
 pub use self::show::{show_json, show_yaml};
 pub use self::source::Origin;
+pub(crate) use self::suggest::nearest;
 pub use self::text::is_sandbox_name;
+
+/// The containerd that every node gets when nobody asks for another.
+#[must_use]
+pub fn default_containerd() -> Option<String> {
+    keys::data("container_runtime.containerd")
+}
 
 use self::diagnostic::Sink;
 use self::item::Item;
@@ -85,6 +92,22 @@ pub struct Loaded {
     /// What is probably not wanted.
     pub warnings: Vec<Diagnostic>,
     effective: Item,
+}
+
+impl Loaded {
+    /// A remark on the value at `path`, such as `workers[0].windows`, or with `key` on its key, where
+    /// the user wrote it; where nobody did, on what stands around it.
+    #[must_use]
+    pub fn remark(
+        &self,
+        severity: Severity,
+        path: &str,
+        key: bool,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let place = self.effective.place_of(path, key);
+        Diagnostic::error(message).severity(severity).at(place)
+    }
 }
 
 // Values may hold passwords: debug output names only what cannot.

@@ -11,6 +11,7 @@ pub mod up;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::home::SandboxFolder;
+use crate::release::Release;
 
 /// What a plan is made for.
 #[derive(Clone, Copy)]
@@ -25,6 +26,8 @@ pub struct Target<'a> {
     pub testbed: Testbed,
     /// What the names of all that it has on this host begin with.
     pub prefix: &'a str,
+    /// Every version, settled.
+    pub release: &'a Release,
 }
 
 /// What stands in for Windows machines, where a test says so in `WDEV_TESTBED`. No part of the product

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Target, Testbed};
 use crate::boxes::{self, Arch, Guest};
 use crate::channel::Os;
-use crate::config::model::{MachineSpec, ProviderName, Worker};
+use crate::config::model::{MachineSpec, ProviderName};
 use crate::error::Result;
 use crate::names::LaneName;
 
@@ -94,13 +94,17 @@ pub fn nodes(target: &Target) -> Result<Vec<Node>> {
         machine: machine(&control_plane.name, &control_plane.machine, Guest::Linux)?,
     }];
     for worker in &config.workers {
-        let (os, os_title) = worker_os(worker, target);
+        let os = worker_os(target.provider, target.testbed);
+        let os_title = match os {
+            Os::Linux => "Linux".to_owned(),
+            Os::Windows => format!("Windows Server {}", worker.windows),
+        };
         let guest = match os {
             Os::Linux => Guest::Linux,
             Os::Windows => Guest::Windows(&worker.windows),
         };
         if os == Os::Windows && target.provider != ProviderName::Sim {
-            boxes::check_kubernetes(&worker.windows, &config.kubernetes.version)?;
+            boxes::check_kubernetes(&worker.windows, target.release.kubernetes.minor())?;
         }
         let name = LaneName::new(&worker.name);
         nodes.push(Node {
@@ -116,13 +120,12 @@ pub fn nodes(target: &Target) -> Result<Vec<Node>> {
     Ok(nodes)
 }
 
-fn worker_os(worker: &Worker, target: &Target) -> (Os, String) {
-    let docker = target.provider == ProviderName::Docker;
-    match target.testbed {
-        Testbed::LinuxWorkers => (Os::Linux, "Linux".to_owned()),
-        Testbed::None if docker => (Os::Linux, "Linux".to_owned()),
-        Testbed::None | Testbed::DoubledWindows => {
-            (Os::Windows, format!("Windows Server {}", worker.windows))
-        }
+/// What runs on the workers of a provider. Machines of docker are Linux.
+#[must_use]
+pub fn worker_os(provider: ProviderName, testbed: Testbed) -> Os {
+    match testbed {
+        Testbed::LinuxWorkers => Os::Linux,
+        Testbed::None if provider == ProviderName::Docker => Os::Linux,
+        Testbed::None | Testbed::DoubledWindows => Os::Windows,
     }
 }

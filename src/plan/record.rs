@@ -16,6 +16,7 @@ use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Event;
 use crate::home::{SandboxFolder, write_whole};
 use crate::provider::vagrant::hypervisor::Choices;
+use crate::release::Release;
 
 /// The version of the record's format.
 const VERSION: u32 = 1;
@@ -46,6 +47,9 @@ pub struct Record {
     pub sim_seed: Option<u64>,
     /// How many seconds a machine may take to boot.
     pub boot_seconds: u64,
+    /// Every version of it, as it was settled once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
 }
 
 impl Record {
@@ -70,6 +74,7 @@ impl Record {
             nodes,
             sim_seed: None,
             boot_seconds,
+            release: None,
         }
     }
 

@@ -39,6 +39,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             node,
             folder: target.folder,
             nodes: &nodes,
+            release: target.release,
         };
         lanes.push(match node.role {
             Role::ControlPlane => control_plane_lane(target, &build)?,
@@ -67,11 +68,11 @@ fn host(target: &Target) -> Lane {
         id: "download",
         title: format!(
             "download Kubernetes {} and what it needs",
-            kubernetes.version
+            target.release.kubernetes.bare()
         ),
         purpose: "the nodes get everything from the host".to_owned(),
         inputs: inputs([
-            ("kubernetes.version", kubernetes.version.clone()),
+            ("kubernetes.version", target.release.kubernetes.bare()),
             (
                 "container_runtime",
                 target.config.container_runtime.version.clone(),

@@ -27,6 +27,7 @@ use std::time::Duration;
 pub use self::run::run;
 pub use self::system::{is_root, user};
 use crate::error::Kind;
+pub use crate::event::Stream;
 
 /// How many of the last lines a failure shows.
 pub const TAIL: usize = 40;

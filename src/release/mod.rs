@@ -1,11 +1,34 @@
 //! What exactly a sandbox consists of: every version resolved once, and every artifact with its hash.
 
+pub mod arguments;
+pub mod artifacts;
+pub mod broken;
+pub mod check;
+pub mod finding;
+pub mod gates;
+pub mod lock;
+pub mod markers;
+pub mod proxy;
+pub mod resolve;
+pub mod site;
+pub mod skew;
+pub mod source;
+pub mod supported;
 pub mod version;
+pub mod windows;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::artifacts::Needs;
+use crate::config::Config;
+use crate::os::Os;
+
+pub use check::{Subject, check, check_located};
+pub use finding::Finding;
+pub use resolve::{Resolved, assumed, resolve};
+pub use site::Site;
 pub use version::Version;
 
 /// Everything that `variables.yml` leaves open, settled.
@@ -70,6 +93,29 @@ pub enum Proof {
 }
 
 impl Release {
+    /// The release of a configuration, once its version is exact. Hashes are not known yet.
+    #[must_use]
+    pub fn new(config: &Config, workers: Os, exact: Resolved) -> Self {
+        let kubernetes = &config.kubernetes;
+        let there_are = |os: Os| workers == os && !config.workers.is_empty();
+        let artifacts = artifacts::artifacts(&Needs {
+            kubernetes: &exact.version,
+            origin: exact.origin,
+            source: kubernetes.source.as_deref(),
+            built: &kubernetes.build,
+            containerd: &config.container_runtime.version,
+            linux_workers: there_are(Os::Linux),
+            windows_workers: there_are(Os::Windows),
+        });
+        Self {
+            asked: kubernetes.version.clone(),
+            kubernetes: exact.version,
+            origin: exact.origin,
+            answers: exact.answers,
+            artifacts,
+        }
+    }
+
     /// The artifact of this name for this platform.
     #[must_use]
     pub fn artifact(&self, name: &str, platform: &str) -> Option<&Artifact> {

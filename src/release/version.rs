@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The order is that of <https://semver.org/#spec-item-11>; builds of one commit and its tag, which
 /// differ after the `+`, are told apart by their text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
     minor: u32,
@@ -47,6 +47,17 @@ impl Version {
         })
     }
 
+    /// The first release of a minor.
+    #[must_use]
+    pub const fn first_of(minor: u32) -> Self {
+        Self {
+            minor,
+            patch: 0,
+            pre: String::new(),
+            build: String::new(),
+        }
+    }
+
     /// The number after `1.`.
     #[must_use]
     pub const fn minor(&self) -> u32 {
@@ -63,6 +74,12 @@ impl Version {
     #[must_use]
     pub fn line(&self) -> String {
         format!("1.{}", self.minor)
+    }
+
+    /// The version without the `v`.
+    #[must_use]
+    pub fn bare(&self) -> String {
+        self.to_string().split_off(1)
     }
 
     /// Whether it comes before the release of its number.

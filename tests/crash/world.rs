@@ -20,9 +20,11 @@ use wdev::error::Failure;
 use wdev::event::{Body, Event, Outcome, Summary};
 use wdev::home::SandboxFolder;
 use wdev::names::{RunId, StepKey};
+use wdev::os::Os;
 use wdev::plan::node::{Role, nodes};
 use wdev::plan::{self, Target};
 use wdev::provider::sim::{self, Completion, Faults, Memory, RandomFaults, Settings, Sim, SimNode};
+use wdev::release::{self, Release};
 
 /// When the engine is dropped.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -174,12 +176,14 @@ impl Sandbox {
         crash: Crash,
         clock: Clock,
     ) -> impl Future<Output = Finished> + Send + 'static {
+        let release = release_of(&self.config);
         let target = Target {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             folder: &self.folder,
             prefix: "wdev-test",
+            release: &release,
         };
         let plan = plan::up::plan(&target).unwrap();
         let bytes = self.journal.lock().unwrap().clone();
@@ -213,12 +217,14 @@ impl Sandbox {
     }
 
     fn sim(&self, clock: Clock) -> Arc<Sim> {
+        let release = release_of(&self.config);
         let target = Target {
             testbed: wdev::plan::Testbed::None,
             config: &self.config,
             provider: ProviderName::Sim,
             folder: &self.folder,
             prefix: "wdev-test",
+            release: &release,
         };
         let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,
@@ -345,4 +351,9 @@ pub fn share_out<T: Send>(items: Vec<T>, work: impl Fn(T) + Sync) {
             });
         }
     });
+}
+
+fn release_of(config: &Config) -> Release {
+    let exact = release::assumed(&config.kubernetes.version);
+    Release::new(config, Os::Windows, exact)
 }

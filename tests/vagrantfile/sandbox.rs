@@ -5,9 +5,11 @@ use std::path::Path;
 use wdev::config::model::ProviderName;
 use wdev::config::{self, Request};
 use wdev::home::SandboxFolder;
+use wdev::os::Os;
 use wdev::plan::record::Record;
 use wdev::plan::{self, Target, Testbed};
 use wdev::provider::vagrant::hypervisor::Choices;
+use wdev::release::{self, Release};
 
 pub const HYPERVISORS: [ProviderName; 4] = [
     ProviderName::Virtualbox,
@@ -43,12 +45,15 @@ pub fn render_with(
     })
     .unwrap_or_else(|problems| panic!("{problems}"));
     let config = &loaded.config;
+    let exact = release::assumed(&config.kubernetes.version);
+    let release = Release::new(config, Os::Windows, exact);
     let target = Target {
         config,
         provider,
         folder: &SandboxFolder::at(folder.to_owned()),
         testbed: Testbed::None,
         prefix: PREFIX,
+        release: &release,
     };
     let plan = plan::up::plan(&target).unwrap();
     let mut record = Record::new(

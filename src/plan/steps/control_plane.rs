@@ -15,7 +15,7 @@ pub const ID: &str = "control-plane";
 #[must_use]
 pub fn step(build: &Build) -> GuestStep {
     let config = build.config;
-    let version = config.kubernetes.version.clone();
+    let version = build.release.kubernetes.bare();
     let images = [
         "kube-apiserver",
         "kube-controller-manager",

@@ -17,10 +17,7 @@ pub fn step(build: &Build) -> GuestStep {
         title: "run kube-proxy as a service".to_owned(),
         purpose: "service addresses do not work on the node without it".to_owned(),
         phase: "network",
-        inputs: inputs([(
-            "kubernetes.version",
-            build.config.kubernetes.version.clone(),
-        )]),
+        inputs: inputs([("kubernetes.version", build.release.kubernetes.bare())]),
         limits: limits(&build.config.timeouts, Duration::from_secs(5)),
         os: Os::Windows,
         on_change: OnChange::Rerun,

@@ -13,7 +13,7 @@ use crate::plan::node::Role;
 /// Puts kubeadm, the kubelet and their friends on the node.
 #[must_use]
 pub fn step(build: &Build) -> GuestStep {
-    let kubernetes = &build.config.kubernetes;
+    let version = build.release.kubernetes.bare();
     let runtime = build.config.container_runtime.name.clone();
     let binaries: &[&str] = match (build.node.os, build.node.role) {
         (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
@@ -28,7 +28,7 @@ pub fn step(build: &Build) -> GuestStep {
     }];
     effects.extend(binaries.iter().map(|binary| Effect::Package {
         name: (*binary).to_owned(),
-        version: format!("{}{}", kubernetes.version, built(build, binary)),
+        version: format!("{}{}", version, built(build, binary)),
     }));
     effects.push(Effect::Service {
         name: "kubelet".to_owned(),
@@ -41,11 +41,11 @@ pub fn step(build: &Build) -> GuestStep {
         .collect();
     GuestStep {
         id: "kubernetes".to_owned(),
-        title: format!("install Kubernetes {}", kubernetes.version),
+        title: format!("install Kubernetes {version}"),
         purpose: "the node needs the kubelet and kubeadm of the exact version".to_owned(),
         phase: "kubernetes",
         inputs: inputs([
-            ("kubernetes.version", kubernetes.version.clone()),
+            ("kubernetes.version", version),
             ("kubernetes.build", from_source.join(",")),
         ]),
         limits: limits(&build.config.timeouts, Duration::from_secs(25)),

@@ -72,6 +72,7 @@ use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::home::SandboxFolder;
 use crate::plan::node::Node;
+use crate::release::Release;
 
 /// What a step's file builds it from.
 #[derive(Clone, Copy)]
@@ -86,4 +87,6 @@ pub struct Build<'a> {
     pub folder: &'a SandboxFolder,
     /// All nodes, the control plane first.
     pub nodes: &'a [Node],
+    /// Every version, settled.
+    pub release: &'a Release,
 }

@@ -1,0 +1,1 @@
+//! Removes from the cache what nobody needs.
