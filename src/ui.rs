@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anstream::AutoStream;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::{Failure, Kind, Result};
 use crate::event::json::{Json, JsonEnd};
@@ -14,6 +15,7 @@ use crate::event::logs::Logs;
 use crate::event::plain::Plain;
 use crate::event::report::{failure_text, summary_text};
 use crate::event::terminal::Terminal;
+use crate::event::text::clean;
 use crate::event::{Body, Sink};
 
 /// Whether to use colours.
@@ -143,6 +145,33 @@ pub struct Ui {
     stderr_is_terminal: bool,
 }
 
+/// One line on stderr that is replaced by the next, or lines where there is no terminal. Its last line
+/// goes when it is dropped.
+#[derive(Debug)]
+pub struct Progress {
+    ui: Option<Ui>,
+    line: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Tells how far the work is.
+    pub fn tell(&self, text: &str) {
+        match (&self.line, &self.ui) {
+            (Some(line), _) => line.set_message(clean(text)),
+            (None, Some(ui)) => ui.err(text),
+            (None, None) => {}
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+}
+
 /// The width for text that goes where no terminal tells one.
 const PIPE_WIDTH: usize = 100;
 
@@ -209,6 +238,23 @@ impl Ui {
     pub fn err(&self, text: &str) {
         let mut stderr = stream(io::stderr(), self.err_colored());
         let _ = stderr.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
+    }
+
+    /// Where work that is no run tells how far it is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let live = self.surroundings.live(self.choice, self.stderr_is_terminal);
+        let shown = self.verbosity > Verbosity::Quiet;
+        Progress {
+            ui: shown.then_some(*self),
+            line: (shown && live && Terminal::possible()).then(|| {
+                let bar = ProgressBar::new_spinner();
+                bar.with_style(
+                    ProgressStyle::with_template("{wide_msg}")
+                        .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+                )
+            }),
+        }
     }
 
     /// Tells a failure on stderr, with the command to go on with (`""` for none). Says nothing about

@@ -49,11 +49,7 @@ fn sandbox() -> Option<Sandbox> {
          Add-Content -LiteralPath '{RECORD}' -Value \"it's $(1 + 1)\"\n\
          Write-Output ('h' + [char]233 + 'llo from ' + $PSVersionTable.PSEdition)\n"
     );
-    let hook = Hook {
-        node: "w1",
-        name: "greet",
-        script,
-    };
+    let hook = Hook::of("w1", "machine", "greet", script);
     let mut sandbox = Sandbox::new("windows", 6, &["w1"], &[hook]);
     sandbox.env.push(("WDEV_TESTBED", "1".to_owned()));
     let file = sandbox.folder().join("variables.yml");
@@ -62,10 +58,7 @@ fn sandbox() -> Option<Sandbox> {
     let worker = |image: &str, more: &str| format!("{{name: w1, {more}box: \"{image}\"");
     let text = text
         .replace(&worker(&linux, ""), &worker(&image, "communicator: ssh, "))
-        .replace(
-            "phase: prepare, script: greet.sh",
-            "phase: machine, script: greet.ps1",
-        );
+        .replace("script: greet.sh", "script: greet.ps1");
     fs::write(file, text).expect("variables.yml");
     let scripts = ["greet.sh", "greet.ps1"].map(|name| sandbox.folder().join(name));
     fs::rename(&scripts[0], &scripts[1]).expect("the hook");

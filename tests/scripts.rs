@@ -8,91 +8,12 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::need;
-use tempfile::TempDir;
+use common::scripted::Node;
 use wdev::error::Kind;
 use wdev::render::linux::{self, HostEntry, KernelSettings};
-
-/// What the wrapper provides, printing what it is told.
-const PROVIDED: &str = r#"set -euo pipefail
-wdev_fact() { printf 'fact %s=%s\n' "$1" "$2"; }
-wdev_log() { printf 'log %s\n' "$1"; }
-wdev_secret() { printf 'secret %s=%s\n' "$1" "$2"; }
-wdev_not_in_place() { printf 'not in place: %s\n' "$1"; }
-wdev_want_reboot() { printf 'reboot\n'; }
-wdev_stamped() { [[ -e stamp ]]; }
-"#;
-
-struct Node {
-    dir: TempDir,
-}
-
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Node {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let node = Self { dir };
-        for (path, text) in files {
-            fs::create_dir_all(node.path(path).parent().unwrap()).unwrap();
-            fs::write(node.path(path), text).unwrap();
-        }
-        node
-    }
-
-    fn path(&self, path: &str) -> std::path::PathBuf {
-        self.dir.path().join(path)
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap()
-    }
-
-    /// A program that is found before the machine's own.
-    fn program(&self, name: &str, script: &str) {
-        fs::create_dir_all(self.path("bin")).unwrap();
-        let path = self.path("bin").join(name);
-        fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    /// Runs the body's functions in the node's folder, with some of its variables changed.
-    fn call(&self, bash: &Path, body: &str, changes: &str, call: &str) -> Ran {
-        let path = std::env::var("PATH").unwrap();
-        let output = Command::new(bash)
-            .current_dir(self.dir.path())
-            .env("PATH", format!("{}:{path}", self.path("bin").display()))
-            .args(["-c", &format!("{PROVIDED}\n{body}\n{changes}\n{call}\n")])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        Ran {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-impl Ran {
-    /// What was printed by a call that succeeded.
-    fn ok(self) -> String {
-        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
-        self.out
-    }
-
-    /// What was said on stderr by a call that failed with 1.
-    fn failed(self) -> String {
-        assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
-        self.err
-    }
-}
 
 fn nodes(names: &[(&str, u8)]) -> String {
     let entry = |(name, last): &(&str, u8)| HostEntry {

@@ -41,6 +41,15 @@ impl Memory {
         read::<File>(&self.path("urls", url)).map(|file| file.sha256)
     }
 
+    /// The hash and the URL of every file that once came, without passwords.
+    pub fn files(&self) -> impl Iterator<Item = (String, String)> {
+        let entries = std::fs::read_dir(self.folder.join("urls"));
+        let entries = entries.into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| read::<File>(&entry.path()))
+            .map(|file| (file.sha256, file.url))
+    }
+
     pub fn keep_hash(&self, url: &str, sha256: &str) -> Result<()> {
         let file = File {
             url: redact_url(url).into_owned(),

@@ -1,6 +1,7 @@
 //! How far downloads are: one line for all that go on together, told now and then.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -55,8 +56,12 @@ pub struct Meter {
 }
 
 impl Tally {
-    /// Of the files with these names.
-    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, clock: Clock, io: &Io) -> Vec<Meter> {
+    /// One of the files with these names; a meter for each of them.
+    pub fn meters<'a>(
+        names: impl IntoIterator<Item = &'a str>,
+        clock: Clock,
+        io: &Io,
+    ) -> Vec<Meter> {
         let files: Vec<File> = names
             .into_iter()
             .map(|name| File {
@@ -174,18 +179,18 @@ impl State {
         };
         text += &BinaryBytes(bytes).to_string();
         if let Some(total) = total {
-            text += &format!(" of {}", BinaryBytes(total));
+            let _ = write!(text, " of {}", BinaryBytes(total));
         }
         if let Some(rate) = self.rate() {
-            text += &format!(", {}/s", BinaryBytes(rate));
+            let _ = write!(text, ", {}/s", BinaryBytes(rate));
             let all_known = self.files.iter().all(|file| file.total.is_some());
             if let Some(total) = total.filter(|_| all_known && rate > 0) {
                 let left = Duration::from_secs(total.saturating_sub(bytes) / rate);
-                text += &format!(", {} left", duration_text(left));
+                let _ = write!(text, ", {} left", duration_text(left));
             }
         }
         if self.files.len() > 1 {
-            text += &format!(": {}", names.join(", "));
+            let _ = write!(text, ": {}", names.join(", "));
         }
         text
     }

@@ -151,7 +151,7 @@ impl Store {
             }
         }
         let names = wanted.iter().map(|one| one.name.as_str());
-        let meters = Tally::new(names, self.0.web.clock, io);
+        let meters = Tally::meters(names, self.0.web.clock, io);
         let mut tasks = JoinSet::new();
         for (index, (one, meter)) in wanted.iter().cloned().zip(meters).enumerate() {
             let (store, io) = (self.clone(), io.clone());

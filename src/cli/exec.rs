@@ -14,7 +14,6 @@ use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::names::LaneName;
 use crate::plan::record::Record;
-use crate::stop::{Level, StopSource};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -45,19 +44,6 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let first_lost = Arc::clone(&lost);
     let code = block_on(simulated, async {
         let provider = provider::open(&record, &folder, Clock::new(), &SimArguments::default())?;
-        let source = StopSource::new();
-        let mut requests = super::signals::requests();
-        let stopper = source.clone();
-        tokio::spawn(async move {
-            while requests.recv().await.is_some() {
-                let interrupted = stopper.stop().level() >= Level::Interrupt;
-                stopper.raise(if interrupted {
-                    Level::Kill
-                } else {
-                    Level::Interrupt
-                });
-            }
-        });
         let output = move |line: Line| match line.stream {
             Stream::Stdout => {
                 if let Err(failure) = out.out(&format!("{}\n", line.text)) {
@@ -68,7 +54,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         };
         let io = Io {
             output: Arc::new(output),
-            stop: source.stop(),
+            stop: super::signals::stop(),
         };
         let ran = provider.channel(&lane).exec(&arguments.command, &io).await;
         ran.map_err(|failure| match failure.kind {

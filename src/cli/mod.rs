@@ -5,14 +5,17 @@ mod completion;
 mod config;
 mod destroy;
 mod exec;
+mod fetch;
 mod halt;
 mod kubeconfig;
 mod kubectl;
 mod list;
+mod lock;
 mod man;
 mod plan;
 mod preflight;
 mod provider;
+mod release;
 mod render;
 mod run;
 mod session;
@@ -122,8 +125,12 @@ enum Command {
     Config(config::Arguments),
     /// List all sandboxes of this host.
     List(list::Arguments),
+    /// Fetch everything that `up` will need into the cache.
+    Fetch(fetch::Arguments),
     /// Remove what is kept for the next sandbox and nothing uses.
     Cache(cache::Arguments),
+    /// Write down every version and every file of the sandbox, for `up --locked`.
+    Lock(lock::Arguments),
     /// Run a command on a node; its exit code is passed on.
     Exec(exec::Arguments),
     /// Open a shell on a node.
@@ -204,7 +211,9 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Validate(arguments) => validate::run(&globals, &arguments, ui),
         Command::Config(arguments) => config::run(&globals, &arguments, ui),
         Command::List(arguments) => list::run(&globals, &arguments, ui),
+        Command::Fetch(arguments) => fetch::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
+        Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
         Command::Kubeconfig(arguments) => kubeconfig::run(&globals, &arguments, ui),

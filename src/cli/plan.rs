@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::release::Effort;
 use super::{Format, Globals, Overrides, session, up};
 use crate::engine::decide::decide;
 use crate::engine::journal;
@@ -32,7 +33,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         record,
         why_provider,
         warning: _,
-    } = up::prepare(&session.loaded.config, &session.folder)?;
+    } = up::prepare(&session, Effort::Assume, ui)?;
     let state = State::from_events(&journal::read(&session.folder.journal())?.events);
     let lanes = plan.describe(&decide(&plan, &state));
     let simulated = record.provider == crate::config::model::ProviderName::Sim;

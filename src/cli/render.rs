@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
+use super::release::Effort;
 use super::{Format, Globals, Overrides, session, up};
 use crate::error::Result;
 use crate::home::{Index, Indexed};
@@ -25,7 +26,7 @@ pub(super) struct Arguments {
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     let format = globals.format(&[Format::Text, Format::Json])?;
     let session = session::load(globals, &arguments.overrides, ui)?;
-    let up::Prepared { plan, record, .. } = up::prepare(&session.loaded.config, &session.folder)?;
+    let up::Prepared { plan, record, .. } = up::prepare(&session, Effort::Assume, ui)?;
     let folder = session.folder.rendered();
     let written = {
         // A run that is going on reads these files.

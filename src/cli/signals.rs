@@ -6,6 +6,25 @@ use std::io::IsTerminal as _;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::engine::dispatcher::StopRequest;
+use crate::stop::{Level, Stop, StopSource};
+
+/// The same for what is no run: the first request interrupts, a second one ends at once. Needs a runtime.
+pub(super) fn stop() -> Stop {
+    let source = StopSource::new();
+    let stop = source.stop();
+    let mut requests = requests();
+    tokio::spawn(async move {
+        while requests.recv().await.is_some() {
+            let interrupted = source.stop().level() >= Level::Interrupt;
+            source.raise(if interrupted {
+                Level::Kill
+            } else {
+                Level::Interrupt
+            });
+        }
+    });
+    stop
+}
 
 /// Listens for requests to stop for as long as the runtime lives. Needs a runtime. Where the system
 /// refuses to tell of a signal, that signal keeps its default, which ends the process.

@@ -3,8 +3,12 @@
 use clap::Args;
 
 use super::provider::{self, Choice, SimArguments};
+use super::release::{self, Effort, Wish};
 use super::run::{self, Job};
+use super::session::Session;
 use super::{Globals, Overrides, preflight, session};
+use crate::artifacts::Store;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::model::{CniName, ProviderName};
 use crate::engine::decide::decide;
@@ -21,7 +25,6 @@ use crate::plan::steps::power::Action;
 use crate::plan::{self, Target, Testbed};
 use crate::provider::vagrant::hypervisor::Choices;
 use crate::provider::vagrant::hypervisor::libvirt::kvm;
-use crate::release::{self, Release};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -38,6 +41,9 @@ pub(super) struct Arguments {
     /// Stop all other work as soon as one step has failed.
     #[arg(long)]
     fail_fast: bool,
+    /// Refuse to differ from wdev.lock.
+    #[arg(long)]
+    locked: bool,
     /// Recreate nodes whose machine cannot be changed in place; what is on them is lost.
     #[arg(long)]
     recreate: bool,
@@ -53,8 +59,9 @@ pub(super) struct Prepared {
     pub warning: Option<String>,
 }
 
-/// Settles the provider and makes the plan. Changes nothing.
-pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepared> {
+/// Settles the provider and every version, and makes the plan. Changes nothing of the sandbox.
+pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prepared> {
+    let (config, folder) = (&session.loaded.config, &session.folder);
     let earlier = Record::find(folder)?;
     let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
     // Names stay what they are, also when the project's folder has moved.
@@ -63,12 +70,20 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         .filter(|network| !network.is_empty())
         .unwrap_or_else(|| plan::naming::unique_prefix(&config.sandbox, folder.path()));
     let testbed = Testbed::from_env();
-    let workers = plan::node::worker_os(provider, testbed);
-    let release = Release::new(
+    let wish = Wish {
         config,
-        workers,
-        release::assumed(&config.kubernetes.version),
-    );
+        project: &session.loaded.dir,
+        provider,
+        earlier: earlier.as_ref(),
+    };
+    let release = release::settle(wish, effort, ui)?;
+    release::check(&session.loaded, &release, ui)?;
+    let store = match effort {
+        Effort::Ask | Effort::Locked if provider != ProviderName::Sim => {
+            Some(Store::of_user(&config.artifacts, Clock::new())?)
+        }
+        _ => None,
+    };
     let target = Target {
         config,
         provider,
@@ -76,6 +91,7 @@ pub(super) fn prepare(config: &Config, folder: &SandboxFolder) -> Result<Prepare
         testbed,
         prefix: &network,
         release: &release,
+        store: store.as_ref(),
     };
     let plan = plan::up::plan(&target)?;
     let nodes = plan::node::nodes(&target)?;
@@ -126,12 +142,17 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     run::format(globals)?;
     let session = session::load(globals, &arguments.overrides, ui)?;
     let (config, folder) = (&session.loaded.config, &session.folder);
+    let effort = if arguments.locked {
+        Effort::Locked
+    } else {
+        Effort::Ask
+    };
     let Prepared {
         plan,
         mut record,
         why_provider,
         warning,
-    } = prepare(config, folder)?;
+    } = prepare(&session, effort, ui)?;
     arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));

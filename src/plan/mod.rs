@@ -1,5 +1,6 @@
 //! What is done: the lanes and steps of each command.
 
+pub mod fetch;
 pub mod naming;
 pub mod node;
 pub mod power;
@@ -8,6 +9,7 @@ pub mod render;
 pub mod steps;
 pub mod up;
 
+use crate::artifacts::Store;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::home::SandboxFolder;
@@ -28,6 +30,8 @@ pub struct Target<'a> {
     pub prefix: &'a str,
     /// Every version, settled.
     pub release: &'a Release,
+    /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
+    pub store: Option<&'a Store>,
 }
 
 /// What stands in for Windows machines, where a test says so in `WDEV_TESTBED`. No part of the product

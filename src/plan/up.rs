@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::Target;
 use super::node::{Node, Role, nodes};
-use super::steps::guest::inputs;
+use super::steps::download::Download;
+use super::steps::equipped::Equipped;
+use super::steps::guest::{GuestStep, inputs};
 use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
     Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
-    facts, features, first_contact, hook, hosts, kernel, kube_proxy, kubernetes, node_ready, swap,
-    worker_join,
+    dns, download, facts, features, first_contact, hook, hosts, images, kernel, kube_proxy,
+    kubeconfig, kubernetes, node_ready, proxy, swap, worker_join,
 };
 use crate::channel::Os;
 use crate::config::model::{CniName, PHASES, ProviderName};
@@ -21,6 +23,7 @@ use crate::engine::step::Step;
 use crate::error::Result;
 use crate::names::{LaneName, StepKey};
 use crate::provider::vagrant::hypervisor::features;
+use crate::release::Artifact;
 
 /// A Windows box holds five to twelve GB.
 const FETCH_A_BOX: Duration = Duration::from_hours(1);
@@ -40,6 +43,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             folder: target.folder,
             nodes: &nodes,
             release: target.release,
+            store: target.store,
         };
         lanes.push(match node.role {
             Role::ControlPlane => control_plane_lane(target, &build)?,
@@ -64,21 +68,9 @@ fn host(target: &Target) -> Lane {
         .map(|component| component.as_str().to_owned())
         .collect();
     let mut steps = LaneBuilder::new(LaneName::host());
-    steps.push(SimulatedHostStep {
-        id: "download",
-        title: format!(
-            "download Kubernetes {} and what it needs",
-            target.release.kubernetes.bare()
-        ),
-        purpose: "the nodes get everything from the host".to_owned(),
-        inputs: inputs([
-            ("kubernetes.version", target.release.kubernetes.bare()),
-            (
-                "container_runtime",
-                target.config.container_runtime.version.clone(),
-            ),
-        ]),
-        takes: Duration::from_secs(20),
+    steps.push(Download {
+        release: target.release.clone(),
+        store: target.store.cloned(),
     });
     let why = built
         .is_empty()
@@ -103,21 +95,29 @@ fn control_plane_lane(target: &Target, build: &Build) -> Result<Lane> {
     steps.push(clock::step(build)?);
     steps.hooks(build, "machine")?;
     linux_prepare(&mut steps, build)?;
-    steps
-        .after_host("download")
-        .push(container_runtime::step(build));
+    steps.after_host(download::ID).push(equipped(
+        build,
+        container_runtime::step(build)?,
+        container_runtime::artifacts(build),
+    ));
     steps.hooks(build, "runtime")?;
-    steps.push(kubernetes::step(build));
+    steps.push(equipped(
+        build,
+        kubernetes::step(build)?,
+        kubernetes::artifacts(build),
+    ));
     steps.hooks(build, "kubernetes")?;
-    steps.push(control_plane::step(build));
+    load_images(&mut steps, build)?;
+    steps.push(control_plane::step(build)?);
+    steps.push(kubeconfig::step(build)?);
     steps.hooks(build, "cluster")?;
     steps.push_unless(no_cni(build), cni::step(build));
     steps.hooks(build, "network")?;
-    steps.push_unless(no_cni(build), node_ready::step(build));
+    steps.push_unless(no_network(build), node_ready::step(build)?);
     for worker in build.nodes.iter().filter(|node| node.role == Role::Worker) {
         steps.after(StepKey::new(&worker.name, node_ready::ID));
     }
-    steps.push_unless(no_cni(build), cluster_ready::step(build));
+    steps.push_unless(no_cni(build), cluster_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -140,18 +140,25 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
             steps.hooks(build, "prepare")?;
         }
     }
-    steps
-        .after_host("download")
-        .push(container_runtime::step(build));
+    steps.after_host(download::ID).push(equipped(
+        build,
+        container_runtime::step(build)?,
+        container_runtime::artifacts(build),
+    ));
     steps.hooks(build, "runtime")?;
     if build.node.os == Os::Windows {
         steps.after_host("build");
     }
-    steps.push(kubernetes::step(build));
+    steps.push(equipped(
+        build,
+        kubernetes::step(build)?,
+        kubernetes::artifacts(build),
+    ));
     steps.hooks(build, "kubernetes")?;
+    load_images(&mut steps, build)?;
     steps
         .after(StepKey::new(control_plane, control_plane::ID))
-        .push(worker_join::step(build, control_plane));
+        .push(worker_join::step(build, control_plane)?);
     steps.hooks(build, "cluster")?;
     if build.node.os == Os::Windows {
         steps.push_unless(kube_proxy::needless(build), kube_proxy::step(build));
@@ -159,7 +166,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
     steps.hooks(build, "network")?;
     steps
         .after(StepKey::new(control_plane, cni::ID))
-        .push_unless(no_cni(build), node_ready::step(build));
+        .push_unless(no_network(build), node_ready::step(build)?);
     steps.hooks(build, "verify")?;
     Ok(steps.into_lane(build.node.title()))
 }
@@ -172,12 +179,33 @@ fn own_address(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
     Ok(())
 }
 
+/// Before anything asks for them: what is there is not pulled.
+fn load_images(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
+    if build.node.os == Os::Linux
+        && let Some(step) = images::step(build)?
+    {
+        steps.push(step);
+    }
+    Ok(())
+}
+
 fn linux_prepare(steps: &mut LaneBuilder, build: &Build) -> Result<()> {
     steps.push(facts::step(build)?);
     steps.push(hosts::step(build)?);
     steps.push(kernel::step(build)?);
     steps.push(swap::step(build)?);
+    steps.push(dns::step(build)?);
+    steps.push(proxy::step(build)?);
     steps.hooks(build, "prepare")
+}
+
+/// A script with the artifacts that it installs.
+fn equipped(build: &Build, script: GuestStep, artifacts: Vec<Artifact>) -> Equipped {
+    Equipped {
+        script,
+        artifacts,
+        store: build.store.cloned(),
+    }
 }
 
 fn machine(target: &Target, build: &Build) -> Machine {
@@ -236,6 +264,12 @@ fn boxes(nodes: &[Node]) -> u32 {
 fn no_cni(build: &Build) -> Option<String> {
     (build.config.cni.name == CniName::None)
         .then(|| "`cni: none`: no node becomes Ready before you bring a network plugin".to_owned())
+}
+
+/// Why no node can become Ready: nobody brings a network plugin, neither wdev nor a hook of the user's.
+fn no_network(build: &Build) -> Option<String> {
+    let hooks = &build.config.hooks;
+    no_cni(build).filter(|_| hooks.iter().all(|hook| hook.phase != "network"))
 }
 
 /// Puts the steps of one lane in order.

@@ -109,7 +109,7 @@ pub fn checksum_url(artifact: &Artifact) -> Option<String> {
     if !artifact.url.starts_with("https://") {
         return None;
     }
-    if TABLE.binaries.iter().any(|row| row.name == artifact.name) {
+    if is_of_kubernetes(artifact) {
         return Some(format!("{}{}", artifact.url, TABLE.kubernetes.checksum));
     }
     let row = TABLE
@@ -123,6 +123,12 @@ pub fn checksum_url(artifact: &Artifact) -> Option<String> {
     } else {
         format!("{}{}", artifact.url, row.checksum)
     })
+}
+
+/// Whether it is one of Kubernetes' own binaries, which every version has.
+#[must_use]
+pub fn is_of_kubernetes(artifact: &Artifact) -> bool {
+    TABLE.binaries.iter().any(|row| row.name == artifact.name)
 }
 
 /// The platform of the machine that wdev runs on, as downloads name it.
@@ -151,6 +157,13 @@ pub fn host_kubectl(kubernetes: &Version, origin: Origin) -> Option<Artifact> {
         sha256: String::new(),
         proof: Proof::Upstream,
     })
+}
+
+/// A checksum file that every version has upstream; none for the user's own build.
+pub(super) fn proof_url(kubernetes: &Version, origin: Origin) -> Option<String> {
+    let binary = kubernetes_url(kubernetes, origin, "kubeadm", LINUX);
+    let url = format!("{binary}{}", TABLE.kubernetes.checksum);
+    (origin != Origin::Source).then_some(url)
 }
 
 fn platforms(needs: &Needs, on: &[Place], name: &str) -> Vec<&'static str> {

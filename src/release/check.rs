@@ -156,9 +156,13 @@ fn extra_arguments(subject: &Subject<'_>, found: &mut Vec<Finding>) {
             let removed = (subject.removed)(flag).filter(|_| component == "kubelet");
             if let Some(minor) = removed.filter(|minor| *minor <= subject.version.minor()) {
                 let message = format!("the kubelet of {line} has no flag `{flag}`");
-                found.push(Finding::new(Severity::Error, key, message).note(format!(
-                    "it was removed in 1.{minor}, and the kubelet would not start"
-                )));
+                found.push(
+                    Finding::new(Severity::Error, key, message)
+                        .on_key()
+                        .note(format!(
+                            "it was removed in 1.{minor}, and the kubelet would not start"
+                        )),
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Artifact, Release};
+use super::{Artifact, Proof, Release};
 use crate::error::{Failure, Kind, Result, io_failure};
 
 /// The file's name.
@@ -80,6 +80,7 @@ pub fn read(folder: &Path) -> Result<Option<Release>> {
 /// `Bug` when it cannot be written as text.
 pub fn text(release: &Release) -> Result<String> {
     let mut release = release.clone();
+    release.artifacts = listed(&release).cloned().collect();
     release
         .artifacts
         .sort_by(|a, b| (&a.name, &a.platform).cmp(&(&b.name, &b.platform)));
@@ -91,6 +92,12 @@ pub fn text(release: &Release) -> Result<String> {
         Failure::new(Kind::Bug, format!("cannot write `{FILE}`")).because(error)
     })?;
     Ok(format!("{HEAD}\n{body}"))
+}
+
+/// The artifacts that belong in a lock file: all but the user's own builds, which change all the time.
+pub fn listed(release: &Release) -> impl Iterator<Item = &Artifact> {
+    let artifacts = release.artifacts.iter();
+    artifacts.filter(|artifact| artifact.proof != Proof::Own)
 }
 
 /// What differs between a lock file and what would be made without it, a sentence each.
@@ -109,7 +116,7 @@ pub fn differences(locked: &Release, wanted: &Release) -> Vec<String> {
         ));
     }
     let what = |one: &Artifact| format!("{} for {}", one.name, one.platform);
-    for new in &wanted.artifacts {
+    for new in listed(wanted) {
         match locked.artifact(&new.name, &new.platform) {
             None => found.push(format!("{} is not in it", what(new))),
             Some(old) if old.url != new.url && old.version != new.version => found.push(format!(
@@ -164,7 +171,7 @@ fn damaged(path: &Path, why: &str) -> Box<Failure> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-    use super::super::{Origin, Proof, Version};
+    use super::super::{Origin, Version};
     use super::*;
     use std::collections::BTreeMap;
 

@@ -137,7 +137,11 @@ impl Marker {
     /// Where its text is.
     #[must_use]
     pub fn url(&self) -> String {
-        let bucket = if self.ci { &SITES.ci } else { &SITES.release };
+        let bucket = if self.ci {
+            &MARKERS.ci
+        } else {
+            &MARKERS.release
+        };
         bucket.marker.replace("{marker}", &self.name)
     }
 }
@@ -153,63 +157,21 @@ fn minor(text: &str) -> Option<u32> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sites {
+struct Table {
     release: Bucket,
     ci: Bucket,
-    checksum: Checksum,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bucket {
     marker: String,
-    binary: String,
     #[expect(dead_code, reason = "for readers of the data")]
     source: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Checksum {
-    ending: String,
-    platform: String,
-    file: String,
-    #[expect(dead_code, reason = "for readers of the data")]
-    source: String,
-}
-
-static SITES: LazyLock<Sites> =
-    LazyLock::new(|| serde_json::from_str(include_str!("data/sites.json")).unwrap_or_default());
-
-/// Where upstream publishes a program of a version: `platform` as in `windows/amd64`, `file` as in
-/// `kubelet.exe`. Nothing for the user's own build. The `+` of a CI build stays as it is.
-#[must_use]
-pub fn binary_url(version: &Version, origin: Origin, platform: &str, file: &str) -> Option<String> {
-    let bucket = match origin {
-        Origin::Release => &SITES.release,
-        Origin::Ci => &SITES.ci,
-        Origin::Source => return None,
-    };
-    Some(
-        bucket
-            .binary
-            .replace("{version}", &version.to_string())
-            .replace("{platform}", platform)
-            .replace("{file}", file),
-    )
-}
-
-/// Where the SHA-256 of what lies at `url` is published: the bare hash.
-#[must_use]
-pub fn checksum_url(url: &str) -> String {
-    format!("{url}{}", SITES.checksum.ending)
-}
-
-/// A checksum file that every version upstream has.
-pub(super) fn proof_url(version: &Version, origin: Origin) -> Option<String> {
-    let probe = &SITES.checksum;
-    binary_url(version, origin, &probe.platform, &probe.file).map(|url| checksum_url(&url))
-}
+static MARKERS: LazyLock<Table> =
+    LazyLock::new(|| serde_json::from_str(include_str!("data/markers.json")).unwrap_or_default());
 
 #[cfg(test)]
 mod tests {
@@ -250,16 +212,5 @@ mod tests {
         ] {
             assert_eq!(Asked::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_plus_stays_in_the_address() {
-        let version = Version::parse("v1.38.0-alpha.1.12+0123456789abcd").unwrap();
-        assert_eq!(
-            binary_url(&version, Origin::Ci, "windows/amd64", "kubelet.exe").as_deref(),
-            Some(
-                "https://dl.k8s.io/ci/v1.38.0-alpha.1.12+0123456789abcd/bin/windows/amd64/kubelet.exe"
-            )
-        );
     }
 }

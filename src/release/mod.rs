@@ -4,8 +4,12 @@ pub mod arguments;
 pub mod artifacts;
 pub mod broken;
 pub mod check;
+pub mod containerd;
 pub mod finding;
 pub mod gates;
+pub mod images;
+pub mod kubeadm;
+pub mod kubelet;
 pub mod lock;
 pub mod markers;
 pub mod proxy;
@@ -123,4 +127,9 @@ impl Release {
             .iter()
             .find(|artifact| artifact.name == name && artifact.platform == platform)
     }
+}
+
+/// The last entry of a table, ordered by minor, that is for `minor`.
+fn by_minor<T>(table: &[T], minor: u32, from: impl Fn(&T) -> u32) -> Option<&T> {
+    table.iter().rfind(|entry| from(entry) <= minor)
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::markers::{Asked, Marker, proof_url};
+use super::artifacts::proof_url;
+use super::markers::{Asked, Marker};
 use super::site::Site;
-use super::{Origin, Version, source, supported};
+use super::{Exact, Origin, Version, source, supported};
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
 use crate::stop::Stop;
@@ -14,16 +15,12 @@ use crate::stop::Stop;
 /// How much of a wrong answer is shown.
 const EXCERPT: usize = 60;
 
-/// An exact version, and how it became known.
+/// An exact version, and what the user should know of how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The version.
-    pub version: Version,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// What each marker answered, by its URL.
-    pub answers: BTreeMap<String, String>,
-    /// What the user should know of it, such as a fall-back that was taken.
+    /// The version, with the answers that led to it.
+    pub exact: Exact,
+    /// Fall-backs that were taken.
     pub notes: Vec<String>,
 }
 
@@ -69,9 +66,11 @@ pub async fn resolve(
         Asked::Marker(marker) => resolver.marked(marker).await?,
     };
     Ok(Resolved {
-        version,
-        origin,
-        answers: resolver.answers,
+        exact: Exact {
+            version,
+            origin,
+            answers: resolver.answers,
+        },
         notes: resolver.notes,
     })
 }
@@ -79,7 +78,7 @@ pub async fn resolve(
 /// What `asked` probably stands for, by wdev's own data: the newest known release where a marker or a
 /// checkout would have to be read. For what is only shown or simulated.
 #[must_use]
-pub fn assumed(asked: &str) -> Resolved {
+pub fn assumed(asked: &str) -> Exact {
     let asked = Asked::parse(asked).unwrap_or(Asked::Marker(Marker {
         ci: false,
         name: "stable".to_owned(),
@@ -91,11 +90,10 @@ pub fn assumed(asked: &str) -> Resolved {
         let minor = asked.minor().unwrap_or_else(supported::newest_minor);
         supported::newest_patch(minor).unwrap_or_else(|| Version::first_of(minor))
     };
-    Resolved {
+    Exact {
         version,
         origin: asked.origin(),
         answers: BTreeMap::new(),
-        notes: Vec::new(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::process::{self, Command, Stream, run};
 use crate::stop::Stop;
 
 /// A whole Kubernetes tree on a slow disk with a cold cache takes a minute.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_mins(3);
 const CLONE: &str = "clone it with git, or write the version that it is: `kubernetes.version`";
 /// What every checkout of Kubernetes has, since before its oldest supported version.
 const LANDMARKS: [&str; 3] = ["cmd/kubelet", "cmd/kubeadm", "hack/lib/version.sh"];

@@ -5,10 +5,18 @@
 //! `wdev_log TEXT` and `wdev_stamped`, sets strict mode, and calls the functions outside of any
 //! condition, where a failed command ends them.
 
+mod network;
+mod software;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
+
+pub use network::{dns, proxy};
+pub use software::{
+    BIN_FOLDER, CACHE, ContainerRuntime, Origin, Programs, container_runtime, fetch, kubernetes,
+};
 
 use super::engine::render;
 use crate::error::{Failure, Kind, Result};

@@ -5,7 +5,9 @@
 
 mod engine;
 mod file;
+pub mod kubernetes;
 pub mod linux;
+pub mod linux_cluster;
 pub mod quote;
 mod templates;
 pub mod vagrantfile;

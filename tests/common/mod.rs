@@ -7,6 +7,8 @@
     reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
+#[cfg(unix)]
+pub mod scripted;
 pub mod shown;
 pub mod wrapped;
 
@@ -60,7 +62,7 @@ pub fn material() -> PathBuf {
 }
 
 /// A machine with the extra material lacks nothing of it; no machine is promised to have the material.
-fn skip_without_material(what: &str) {
+pub fn skip_without_material(what: &str) {
     if material().is_dir() {
         skip(what);
     } else {

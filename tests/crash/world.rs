@@ -184,6 +184,7 @@ impl Sandbox {
             folder: &self.folder,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let plan = plan::up::plan(&target).unwrap();
         let bytes = self.journal.lock().unwrap().clone();
@@ -225,6 +226,7 @@ impl Sandbox {
             folder: &self.folder,
             prefix: "wdev-test",
             release: &release,
+            store: None,
         };
         let nodes = nodes(&target).unwrap().into_iter().map(|node| SimNode {
             lane: node.name,

@@ -1,7 +1,5 @@
 //! What servers, proxies and networks do to a download.
 
-use std::sync::Mutex;
-
 use wdev::artifacts::{Limits, Settings};
 use wdev::channel::Io;
 use wdev::error::{Failure, Kind};
@@ -90,9 +88,9 @@ async fn a_wrong_hash_is_shown_beside_the_right_one() {
 #[tokio::test]
 async fn a_cut_file_goes_on_where_it_stopped() {
     let file = body(500_000);
-    let served = file.clone();
+    let whole = file.clone();
     let server = Server::new(move |request| {
-        let reply = Reply::file(request, &served, "\"one\"");
+        let reply = Reply::file(request, &whole, "\"one\"");
         match request.earlier {
             0 | 1 => reply.cut_after(100_000),
             _ => reply,
@@ -109,9 +107,9 @@ async fn a_cut_file_goes_on_where_it_stopped() {
 #[tokio::test]
 async fn a_server_without_ranges_starts_again() {
     let file = body(1000);
-    let served = file.clone();
+    let whole = file.clone();
     let server = Server::new(move |request| {
-        let reply = Reply::ok(served.clone()).with("ETag", "\"one\"");
+        let reply = Reply::ok(whole.clone()).with("ETag", "\"one\"");
         if request.earlier == 0 {
             reply.cut_after(600)
         } else {
@@ -129,7 +127,7 @@ async fn a_file_that_changes_between_two_pieces_is_fetched_anew() {
     let hash = sha256(&new);
     // A good server, one that does not know `If-Range`, and one that says nothing of the file's state.
     for kind in 0..3 {
-        let (old, served) = (old.clone(), new.clone());
+        let (old, whole) = (old.clone(), new.clone());
         let server = Server::new(move |request| {
             if request.earlier == 0 {
                 return match kind {
@@ -142,7 +140,7 @@ async fn a_file_that_changes_between_two_pieces_is_fetched_anew() {
             if kind > 0 {
                 request.headers.remove("if-range");
             }
-            let mut reply = Reply::file(&request, &served, "\"new\"");
+            let mut reply = Reply::file(&request, &whole, "\"new\"");
             if kind == 2 {
                 reply.headers.retain(|(name, _)| name != "ETag");
             }
@@ -179,10 +177,10 @@ async fn what_does_not_exist_is_said_at_once() {
 async fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
     let file = body(1000);
     for (status, after) in [(429, "7"), (503, "Fri, 31 Dec 1999 23:59:59 GMT")] {
-        let served = file.clone();
+        let whole = file.clone();
         let server = Server::new(move |request| match request.earlier {
             0 => Reply::new(status, "").with("Retry-After", after),
-            _ => Reply::ok(served.clone()),
+            _ => Reply::ok(whole.clone()),
         });
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path(), settings());
@@ -232,9 +230,9 @@ async fn a_server_that_falls_silent_is_given_up() {
 #[tokio::test]
 async fn a_mirror_stands_for_every_site_and_its_password_is_shown_nowhere() {
     let file = body(1000);
-    let served = file.clone();
+    let whole = file.clone();
     let server = Server::new(move |request| match request.path.as_str() {
-        "/all/dl.k8s.io/v1/tool" => Reply::ok(served.clone()),
+        "/all/dl.k8s.io/v1/tool" => Reply::ok(whole.clone()),
         "/all/dl.k8s.io/late" => Reply::new(503, ""),
         _ => Reply::new(404, ""),
     });
@@ -258,12 +256,12 @@ async fn a_mirror_stands_for_every_site_and_its_password_is_shown_nowhere() {
         Some(sha256(&file))
     );
 
-    let shown = Mutex::new(String::new());
+    let mut shown = said.lock().unwrap().join("\n");
     for path in ["missing", "late"] {
         let failure = store.ensure(&from(path), &io).await.unwrap_err();
-        *shown.lock().unwrap() += &format!("{}{failure:?}", text(&failure));
+        shown += &text(&failure);
+        shown += &said.lock().unwrap().join("\n");
     }
-    let shown = shown.into_inner().unwrap() + &said.lock().unwrap().join("\n");
     assert!(shown.contains("http://me:***@"), "{shown}");
     assert!(shown.contains("`https://dl.k8s.io/missing`"), "{shown}");
     assert!(!shown.contains("s3cr"), "{shown}");

@@ -4,8 +4,14 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../cli/env.rs"]
+mod env;
 mod faults;
+mod own;
+#[cfg(unix)]
+mod processes;
+mod prune;
 mod server;
 mod site;
 
@@ -20,7 +26,7 @@ use wdev::error::{Failure, Result};
 use wdev::stop::Stop;
 
 /// Bytes that are no text, the same in every run.
-pub fn body(length: usize) -> Vec<u8> {
+fn body(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -29,7 +35,7 @@ pub fn body(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-pub fn wanted(url: &str, sha256: Option<String>) -> Wanted {
+fn wanted(url: &str, sha256: Option<String>) -> Wanted {
     Wanted {
         name: "tool".to_owned(),
         url: url.to_owned(),
@@ -38,7 +44,7 @@ pub fn wanted(url: &str, sha256: Option<String>) -> Wanted {
 }
 
 /// A cache whose pauses pass at once, and which never takes a slow machine for a stalled server.
-pub fn settings() -> Settings {
+fn settings() -> Settings {
     Settings {
         mirror: String::new(),
         offline: false,
@@ -51,12 +57,12 @@ pub fn settings() -> Settings {
     }
 }
 
-pub fn store(folder: &Path, settings: Settings) -> Store {
+fn store(folder: &Path, settings: Settings) -> Store {
     Store::open(folder.join("cache"), settings).unwrap()
 }
 
 /// An `Io` and what it is told.
-pub fn listening(stop: Stop) -> (Io, Arc<Mutex<Vec<String>>>) {
+fn listening(stop: Stop) -> (Io, Arc<Mutex<Vec<String>>>) {
     let said: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = Arc::clone(&said);
     let io = Io {
@@ -68,7 +74,7 @@ pub fn listening(stop: Stop) -> (Io, Arc<Mutex<Vec<String>>>) {
 
 /// Brings one file into a fresh cache and returns what became of it; what is in the cache afterwards is
 /// whole, and there is nothing at all after a failure.
-pub async fn bring(url: &str, sha256: Option<String>) -> Result<Vec<u8>> {
+async fn bring(url: &str, sha256: Option<String>) -> Result<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), settings());
     let done = store.ensure(&wanted(url, sha256), &Io::silent()).await;
@@ -85,7 +91,7 @@ pub async fn bring(url: &str, sha256: Option<String>) -> Result<Vec<u8>> {
     }
 }
 
-pub fn names(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -95,6 +101,6 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Everything that a user is shown of a failure.
-pub fn text(failure: &Failure) -> String {
+fn text(failure: &Failure) -> String {
     format!("{failure}\n{}", failure.advice.join("\n"))
 }

@@ -1,7 +1,8 @@
 //! A download site on loopback that plays every fault it is told to.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -207,10 +208,10 @@ fn write(mut stream: TcpStream, reply: &Reply) -> std::io::Result<()> {
         names.any(|name| name.eq_ignore_ascii_case(wanted))
     };
     if !has("content-length") && !has("transfer-encoding") {
-        head += &format!("Content-Length: {}\r\n", reply.body.len());
+        let _ = write!(head, "Content-Length: {}\r\n", reply.body.len());
     }
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     head += "Connection: close\r\n\r\n";
     stream.write_all(head.as_bytes())?;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::run::{Ended, Run};
-use super::sandbox::{Hook, in_phase_prepare, subnet};
+use super::sandbox::{Hook, in_settings, subnet};
 use super::{kept_folder, said_by};
 use crate::common;
 
@@ -41,6 +41,9 @@ pub struct Emulated {
     nodes: Vec<&'static str>,
     r#box: PathBuf,
     hooks: Vec<Hook>,
+    memory: &'static str,
+    /// Further lines of `variables.yml`.
+    settings: String,
     runs: Cell<u32>,
 }
 
@@ -52,6 +55,17 @@ impl Emulated {
         number: u32,
         workers: &[&'static str],
         hooks: Vec<Hook>,
+    ) -> Option<Self> {
+        Self::shaped(name, number, workers, hooks, ("1GiB", String::new()))
+    }
+
+    /// The same with machines of this memory, and with further lines of `variables.yml`.
+    pub fn shaped(
+        name: &str,
+        number: u32,
+        workers: &[&'static str],
+        hooks: Vec<Hook>,
+        (memory, settings): (&'static str, String),
     ) -> Option<Self> {
         let Some(r#box) = std::env::var_os("WDEV_TEST_BOX_LIBVIRT") else {
             common::skip("the box of the emulated machines; `tests/real/prepare` says why");
@@ -67,6 +81,8 @@ impl Emulated {
             nodes,
             r#box: r#box.into(),
             hooks,
+            memory,
+            settings,
             runs: Cell::new(0),
         };
         fs::create_dir(sandbox.folder.join("runs")).expect("folder for output");
@@ -92,23 +108,25 @@ impl Emulated {
     fn variables(&self) -> String {
         let machine = |node: &str| {
             format!(
-                "{{name: {node}, box: {}, box_url: \"{}\", cpus: 2, memory: 1GiB, address: {}}}",
+                "{{name: {node}, box: {}, box_url: \"{}\", cpus: 2, memory: {}, address: {}}}",
                 self.box_name(),
                 self.r#box.display(),
+                self.memory,
                 self.address(node)
             )
         };
         let mut text = format!(
             "version: 1\nsandbox: {}\nprovider: libvirt\nnetwork: {{nodes: {}.0/24}}\n\
-             vagrant: {{libvirt: {{driver: qemu}}}}\ncontrol_plane: {}\nworkers:\n",
+             vagrant: {{libvirt: {{driver: qemu}}}}\ncontrol_plane: {}\nworkers:{}\n",
             self.name,
             self.subnet,
-            machine("cp")
+            machine("cp"),
+            if self.nodes.len() == 1 { " []" } else { "" }
         );
         for worker in &self.nodes[1..] {
             let _ = writeln!(text, "  - {}", machine(worker));
         }
-        text + &in_phase_prepare(&self.hooks)
+        text + &self.settings + &in_settings(&self.hooks)
     }
 
     /// The name of the box in Vagrant: of this test alone, and so its base volume.

@@ -6,9 +6,12 @@
     reason = "each test file is a crate of its own that uses a part of this"
 )]
 
+pub mod cluster;
 pub mod emulated;
 pub mod run;
 pub mod sandbox;
+pub mod secrets;
+pub mod sites;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

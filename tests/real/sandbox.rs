@@ -26,22 +26,39 @@ const ENDING: Duration = Duration::from_secs(10);
 /// Where the hooks keep their records on a node.
 pub const RECORDS: &str = "/var/tmp/wdev-test";
 
-/// A user's hook on one node in the phase `prepare`.
+/// A user's hook on one node.
 pub struct Hook {
     pub node: &'static str,
+    pub phase: &'static str,
     /// The script's file name without extension.
     pub name: &'static str,
     pub script: String,
 }
 
 impl Hook {
+    /// A hook that runs `script` at the end of `phase`.
+    pub fn of(
+        node: &'static str,
+        phase: &'static str,
+        name: &'static str,
+        script: impl Into<String>,
+    ) -> Self {
+        let script = script.into();
+        Self {
+            node,
+            phase,
+            name,
+            script,
+        }
+    }
+
     /// A hook that adds one line to `RECORDS/NAME` and prints another.
     pub fn counting(node: &'static str, name: &'static str) -> Self {
         let script = format!(
             "#!/usr/bin/env bash\nset -euo pipefail\nmkdir -p {RECORDS}\n\
              echo ran >>{RECORDS}/{name}\necho \"the hook {name} speaks\"\n"
         );
-        Self { node, name, script }
+        Self::of(node, "prepare", name, script)
     }
 
     /// A hook that counts as [`Hook::counting`] does, and asks for a reboot of its node.
@@ -70,17 +87,40 @@ impl Hook {
              echo start >>{RECORDS}/{name}\n{work}\
              echo end >>{RECORDS}/{name}\nrmdir {RECORDS}/running\n"
         );
-        Self { node, name, script }
+        Self::of(node, "prepare", name, script)
     }
 }
 
 /// The hooks in `variables.yml`.
-pub fn in_phase_prepare(hooks: &[Hook]) -> String {
+pub fn in_settings(hooks: &[Hook]) -> String {
+    let line =
+        |Hook {
+             node, phase, name, ..
+         }: &Hook| { format!("  - {{node: {node}, phase: {phase}, script: {name}.sh}}\n") };
     hooks
         .iter()
-        .fold("hooks:\n".to_owned(), |text, Hook { node, name, .. }| {
-            text + &format!("  - {{node: {node}, phase: prepare, script: {name}.sh}}\n")
-        })
+        .fold("hooks:\n".to_owned(), |text, hook| text + &line(hook))
+}
+
+/// What machines are made of, and what `variables.yml` says beside them.
+pub struct Shape {
+    /// The image of every machine.
+    pub image: String,
+    /// Arguments for docker beside those that every machine needs.
+    pub create_args: Vec<String>,
+    /// Further lines of `variables.yml`.
+    pub settings: String,
+}
+
+impl Shape {
+    /// Debian with sshd.
+    pub fn plain() -> Self {
+        Self {
+            image: std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE"),
+            create_args: Vec::new(),
+            settings: String::new(),
+        }
+    }
 }
 
 /// The label of every machine that a test makes: the sandbox's name and number, and last, after a dot, the
@@ -127,8 +167,17 @@ impl Sandbox {
     /// Writes the configuration of a sandbox with a control plane `cp` and `workers`. The tests of one
     /// process each give another `number`, from 0 to 7.
     pub fn new(name: &str, number: u32, workers: &[&'static str], hooks: &[Hook]) -> Self {
-        let image =
-            std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE");
+        Self::shaped(name, number, workers, hooks, &Shape::plain())
+    }
+
+    /// The same with machines of this shape.
+    pub fn shaped(
+        name: &str,
+        number: u32,
+        workers: &[&'static str],
+        hooks: &[Hook],
+        shape: &Shape,
+    ) -> Self {
         let folder = kept_folder(&format!("wdev-real-{name}-"));
         let mut nodes = vec!["cp"];
         nodes.extend(workers);
@@ -150,15 +199,16 @@ impl Sandbox {
         }
         fs::write(
             sandbox.folder.join("variables.yml"),
-            sandbox.variables(&image, hooks),
+            sandbox.variables(shape, hooks),
         )
         .expect("variables.yml");
         sweep_after_the_dead();
         sandbox
     }
 
-    fn variables(&self, image: &str, hooks: &[Hook]) -> String {
+    fn variables(&self, shape: &Shape, hooks: &[Hook]) -> String {
         use std::fmt::Write as _;
+        let image = &shape.image;
         let machine = |node: &str| {
             let address = self.address(node);
             format!("{{name: {node}, box: \"{image}\", memory: 2GiB, address: {address}}}")
@@ -177,6 +227,7 @@ impl Sandbox {
         let args: Vec<_> = CREATE_ARGS
             .iter()
             .copied()
+            .chain(shape.create_args.iter().map(String::as_str))
             .chain([label.as_str()])
             .collect();
         let _ = writeln!(
@@ -185,7 +236,7 @@ impl Sandbox {
              given = p.create_args.is_a?(Array) ? p.create_args : []\n      \
              p.create_args = given + {args:?}"
         );
-        text + &in_phase_prepare(hooks)
+        text + &shape.settings + &in_settings(hooks)
     }
 
     /// What tells the sandbox's machines from all others, also from those of other test runs.

@@ -54,6 +54,7 @@ pub fn render_with(
         testbed: Testbed::None,
         prefix: PREFIX,
         release: &release,
+        store: None,
     };
     let plan = plan::up::plan(&target).unwrap();
     let mut record = Record::new(

@@ -195,13 +195,15 @@ fn a_second_ctrl_c_ends_what_does_not_listen() {
         "vagrant",
         &vagrant("ignore-sigint\nmkfile .\\deaf yes\nsleep-forever\n"),
     );
-    let run = host.at_console("c", &DOCKER);
+    let run = host.at_console("c", &["up", "--provider", "docker", "-o", "json"]);
     until_vagrant_works(&host);
     let deaf = host.env.sandbox().join("rendered/deaf");
     until("Vagrant is deaf", || {
         deaf.exists() || host.env.project.join("deaf").exists()
     });
     host.press();
+    // Two keys that nobody has heard yet count as one.
+    run.until("interrupting", "");
     host.press();
     let (code, err) = run.end();
     assert_eq!(code, Some(130), "{err}");

@@ -6,11 +6,22 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
+use crate::config::model::DISTRIBUTION;
 use crate::engine::step::OnChange;
+use crate::error::{Failure, Kind, Result};
+use crate::release::Artifact;
+use crate::release::containerd::Version;
+use crate::render::kubernetes::{self, Cluster};
+use crate::render::linux::{ContainerRuntime, Origin, container_runtime};
+
+/// The artifacts that the script installs, beside containerd and runc from the distribution.
+const ARTIFACTS: [&str; 4] = ["containerd", "runc", "crictl", "cni-plugins"];
 
 /// Installs and starts the container runtime.
-#[must_use]
-pub fn step(build: &Build) -> GuestStep {
+///
+/// # Errors
+/// `Configuration` for a containerd that wdev cannot configure.
+pub fn step(build: &Build) -> Result<GuestStep> {
     let runtime = &build.config.container_runtime;
     let (name, version) = (runtime.name.clone(), runtime.version.clone());
     let needs = match build.node.os {
@@ -29,16 +40,26 @@ pub fn step(build: &Build) -> GuestStep {
             message: "/proc/sys/net/ipv4/ip_forward contents are not set to 1".to_owned(),
         },
     };
-    GuestStep {
+    let text = match build.node.os {
+        Os::Linux => Some(script(build)?),
+        Os::Windows => None,
+    };
+    let mut made_of = vec![format!("{name} {version}")];
+    made_of.extend(
+        artifacts(build)
+            .iter()
+            .map(|artifact| format!("{} {}", artifact.name, artifact.version)),
+    );
+    Ok(GuestStep {
         id: "container-runtime".to_owned(),
         title: format!("install {name} {version}"),
         purpose: "the kubelet runs no container without it".to_owned(),
         phase: "runtime",
-        inputs: inputs([("container_runtime", format!("{name} {version}"))]),
+        inputs: inputs([("container_runtime", made_of.join(", "))]),
         limits: limits(&build.config.timeouts, Duration::from_secs(30)),
         os: build.node.os,
         on_change: OnChange::Rerun,
-        text: None,
+        text,
         effects: vec![
             needs,
             Effect::Package {
@@ -51,5 +72,40 @@ pub fn step(build: &Build) -> GuestStep {
             },
             Effect::Running(name),
         ],
+    })
+}
+
+/// The artifacts that the script of this node installs.
+#[must_use]
+pub fn artifacts(build: &Build) -> Vec<Artifact> {
+    match build.node.os {
+        Os::Linux => build.artifacts(&ARTIFACTS),
+        Os::Windows => Vec::new(),
     }
+}
+
+fn script(build: &Build) -> Result<String> {
+    let asked = build.config.container_runtime.version.as_str();
+    let cluster = Cluster::new(build.config, build.release)?;
+    let (origin, configurations) = if asked == DISTRIBUTION {
+        let variants = cluster.containerd_variants(Os::Linux)?;
+        let text = |version: Version| format!("{}.{}", version.major, version.minor);
+        let variants = variants.into_iter().map(|one| (text(one.from), one.text));
+        (Origin::Distribution, variants.collect())
+    } else {
+        let version = Version::parse(asked).ok_or_else(|| {
+            let message = format!("`{asked}` is no version of containerd");
+            Failure::new(Kind::Configuration, message)
+                .advise("set `container_runtime.version` to one, or to `distribution`")
+                .permanent()
+        })?;
+        let text = cluster.containerd(version, Os::Linux)?;
+        // It is for the version that is asked for, whatever the program says of itself.
+        (Origin::Upstream, vec![("0".to_owned(), text)])
+    };
+    container_runtime(&ContainerRuntime {
+        origin,
+        configurations: &configurations,
+        crictl_configuration: &kubernetes::crictl(Os::Linux)?,
+    })
 }

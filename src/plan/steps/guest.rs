@@ -62,6 +62,18 @@ impl GuestStep {
             .await?;
         Ok(judge(report))
     }
+
+    /// The failure of a script that ran to its end while the node says that nothing came of it.
+    #[must_use]
+    pub fn unproven(&self, why: String) -> Box<Failure> {
+        Box::new(
+            Failure::new(
+                Kind::Step,
+                format!("`{}` ran, but the node says it is not done", self.title),
+            )
+            .because(why),
+        )
+    }
 }
 
 /// What a probe's report says.
@@ -130,13 +142,7 @@ impl Step for GuestStep {
         }
         match self.ask(cx).await? {
             Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(Box::new(
-                Failure::new(
-                    Kind::Step,
-                    format!("`{}` ran, but the node says it is not done", self.title),
-                )
-                .because(why),
-            )),
+            Probe::Missing(why) => Err(self.unproven(why)),
         }
     }
 }

@@ -8,18 +8,20 @@ use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::config::model::Component;
 use crate::engine::step::OnChange;
+use crate::error::Result;
 use crate::plan::node::Role;
+use crate::release::Artifact;
+use crate::render::kubernetes::{DROP_IN, UNIT};
+use crate::render::linux::{self, Programs};
 
 /// Puts kubeadm, the kubelet and their friends on the node.
-#[must_use]
-pub fn step(build: &Build) -> GuestStep {
+///
+/// # Errors
+/// When the script cannot be rendered.
+pub fn step(build: &Build) -> Result<GuestStep> {
     let version = build.release.kubernetes.bare();
     let runtime = build.config.container_runtime.name.clone();
-    let binaries: &[&str] = match (build.node.os, build.node.role) {
-        (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
-        (Os::Linux, Role::ControlPlane) => &["kubelet", "kubeadm", "kubectl"],
-        (Os::Linux, Role::Worker) => &["kubelet", "kubeadm"],
-    };
+    let binaries = programs(build);
     let mut effects = vec![Effect::Needs {
         condition: Condition::Running(runtime.clone()),
         message:
@@ -39,7 +41,17 @@ pub fn step(build: &Build) -> GuestStep {
         .copied()
         .filter(|b| !built(build, b).is_empty())
         .collect();
-    GuestStep {
+    let text = match build.node.os {
+        Os::Linux => Some(linux::kubernetes(&Programs {
+            version: &build.release.kubernetes.to_string(),
+            minor: build.release.kubernetes.minor(),
+            names: binaries,
+            unit: UNIT,
+            drop_in: DROP_IN,
+        })?),
+        Os::Windows => None,
+    };
+    Ok(GuestStep {
         id: "kubernetes".to_owned(),
         title: format!("install Kubernetes {version}"),
         purpose: "the node needs the kubelet and kubeadm of the exact version".to_owned(),
@@ -51,8 +63,26 @@ pub fn step(build: &Build) -> GuestStep {
         limits: limits(&build.config.timeouts, Duration::from_secs(25)),
         os: build.node.os,
         on_change: OnChange::Rerun,
-        text: None,
+        text,
         effects,
+    })
+}
+
+/// The artifacts that the script of this node installs.
+#[must_use]
+pub fn artifacts(build: &Build) -> Vec<Artifact> {
+    match build.node.os {
+        Os::Linux => build.artifacts(programs(build)),
+        Os::Windows => Vec::new(),
+    }
+}
+
+/// The programs of a node.
+fn programs(build: &Build) -> &'static [&'static str] {
+    match (build.node.os, build.node.role) {
+        (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
+        (Os::Linux, Role::ControlPlane) => &["kubelet", "kubeadm", "kubectl"],
+        (Os::Linux, Role::Worker) => &["kubelet", "kubeadm"],
     }
 }
 

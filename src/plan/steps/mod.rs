@@ -49,6 +49,9 @@ pub mod cni;
 pub mod computer_name;
 pub mod container_runtime;
 pub mod control_plane;
+pub mod dns;
+pub mod download;
+pub mod equipped;
 pub mod facts;
 pub mod features;
 pub mod first_contact;
@@ -56,6 +59,7 @@ pub mod guest;
 pub mod hook;
 pub mod host;
 pub mod hosts;
+pub mod images;
 pub mod join;
 pub mod kernel;
 pub mod kube_proxy;
@@ -64,15 +68,19 @@ pub mod kubernetes;
 pub mod machine;
 pub mod node_ready;
 pub mod power;
+pub mod proxy;
 pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 
+use crate::artifacts::Store;
+use crate::channel::Os;
 use crate::config::Config;
 use crate::config::model::ProviderName;
 use crate::home::SandboxFolder;
 use crate::plan::node::Node;
-use crate::release::Release;
+use crate::release::artifacts::{LINUX, WINDOWS};
+use crate::release::{Artifact, Release};
 
 /// What a step's file builds it from.
 #[derive(Clone, Copy)]
@@ -89,4 +97,21 @@ pub struct Build<'a> {
     pub nodes: &'a [Node],
     /// Every version, settled.
     pub release: &'a Release,
+    /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
+    pub store: Option<&'a Store>,
+}
+
+impl Build<'_> {
+    /// The artifacts of these names for the node.
+    #[must_use]
+    pub fn artifacts(&self, names: &[&str]) -> Vec<Artifact> {
+        let platform = match self.node.os {
+            Os::Linux => LINUX,
+            Os::Windows => WINDOWS,
+        };
+        let found = names
+            .iter()
+            .filter_map(|name| self.release.artifact(name, platform));
+        found.cloned().collect()
+    }
 }

@@ -6,17 +6,25 @@ use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use super::readiness::Readiness;
 use crate::channel::Effect;
+use crate::channel::Os;
 use crate::channel::effect::Condition;
 use crate::engine::step::{Limits, OnChange};
+use crate::error::Result;
+use crate::plan::node::Role;
+use crate::render::linux_cluster::nodes_ready;
 
 /// The step's id: the cluster is ready after it.
 pub const ID: &str = "node-ready";
+/// The administrator's kubeconfig on the control plane.
+pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 
-/// Waits until the node is Ready, and says what it waits for.
-#[must_use]
-pub fn step(build: &Build) -> Readiness {
+/// Waits until the node is Ready under its own address, and says what it waits for.
+///
+/// # Errors
+/// When the script cannot be rendered.
+pub fn step(build: &Build) -> Result<Readiness> {
     let timeouts = &build.config.timeouts;
-    Readiness(GuestStep {
+    Ok(Readiness(GuestStep {
         id: ID.to_owned(),
         title: "wait until the node is Ready".to_owned(),
         purpose: "a node that is not Ready runs no pods".to_owned(),
@@ -28,7 +36,7 @@ pub fn step(build: &Build) -> Readiness {
         },
         os: build.node.os,
         on_change: OnChange::Rerun,
-        text: None,
+        text: text(build)?,
         effects: vec![
             Effect::Needs {
                 condition: Condition::Joined,
@@ -39,5 +47,25 @@ pub fn step(build: &Build) -> Readiness {
             },
             Effect::NodeReady,
         ],
-    })
+    }))
+}
+
+/// A worker asks with its own credentials.
+fn text(build: &Build) -> Result<Option<String>> {
+    let node = build.node;
+    if node.os == Os::Windows {
+        return Ok(None);
+    }
+    let kubeconfig = match node.role {
+        Role::ControlPlane => ADMIN,
+        Role::Worker => "/etc/kubernetes/kubelet.conf",
+    };
+    let nodes = [(node.name.to_string(), node.address)];
+    nodes_ready(kubeconfig, &nodes, patience(build)).map(Some)
+}
+
+/// How long a script waits, in seconds: its own words come before the deadline.
+pub(super) fn patience(build: &Build) -> u64 {
+    let ready = build.config.timeouts.ready.as_secs();
+    ready - ready / 10
 }

@@ -3,17 +3,24 @@
 use std::time::Duration;
 
 use super::Build;
+use super::control_plane::as_json;
 use super::guest::{GuestStep, inputs, limits};
 use super::join::Join;
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::engine::step::{Limits, OnChange};
+use crate::error::Result;
 use crate::names::LaneName;
+use crate::render::kubernetes::{Cluster, Member, socket};
+use crate::render::linux_cluster;
 
 /// Joins a worker with a fresh token.
-#[must_use]
-pub fn step(build: &Build, control_plane: &LaneName) -> Join {
+///
+/// # Errors
+/// When kubeadm's configuration or a script cannot be rendered.
+pub fn step(build: &Build, control_plane: &LaneName) -> Result<Join> {
     let config = build.config;
+    let node = build.node.name.as_str();
     let short = limits(&config.timeouts, Duration::from_secs(20));
     let script = GuestStep {
         id: "join".to_owned(),
@@ -27,7 +34,7 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
         },
         os: build.node.os,
         on_change: OnChange::Rerun,
-        text: None,
+        text: text(build)?,
         effects: vec![
             Effect::Needs {
                 condition: Condition::Running(config.container_runtime.name.clone()),
@@ -44,16 +51,50 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Join {
         title: "make a join token".to_owned(),
         purpose: "every join has a token of its own".to_owned(),
         phase: "cluster",
-        inputs: inputs([("for", build.node.name.to_string())]),
+        inputs: inputs([("for", node.to_owned())]),
         limits: short,
         os: Os::Linux,
         on_change: OnChange::Rerun,
-        text: None,
+        text: Some(linux_cluster::join_token(node)?),
         effects: vec![Effect::JoinToken],
     };
-    Join {
+    let end = GuestStep {
+        // The same name: what the wrapper keeps of the token's making goes with it.
+        title: "remove the join token".to_owned(),
+        purpose: "nobody needs it any more".to_owned(),
+        text: Some(linux_cluster::join_end(node)?),
+        effects: vec![Effect::Takes(300)],
+        ..token.clone()
+    };
+    Ok(Join {
         script,
         token,
+        end,
         control_plane: control_plane.clone(),
-    }
+    })
+}
+
+fn text(build: &Build) -> Result<Option<String>> {
+    let (config, node) = (build.config, build.node);
+    let mut workers = config.workers.iter();
+    let worker = workers.find(|worker| worker.name == node.name.as_str());
+    let (Os::Linux, Some(worker)) = (node.os, worker) else {
+        return Ok(None);
+    };
+    let joining = Cluster::new(config, build.release)?.join(&Member {
+        name: &worker.name,
+        address: node.address,
+        os: node.os,
+        labels: &worker.labels,
+        taints: &worker.taints,
+    })?;
+    linux_cluster::join(&linux_cluster::Join {
+        node: &worker.name,
+        address: node.address,
+        control_plane: config.control_plane.address,
+        socket: socket(node.os),
+        config: &joining,
+        also: &as_json(&config.kubernetes.feature_gates),
+    })
+    .map(Some)
 }

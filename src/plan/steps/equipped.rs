@@ -1,0 +1,136 @@
+//! A step whose script needs files that the host has: they are brought to the node first.
+
+use async_trait::async_trait;
+
+use super::download::ID;
+use super::guest::{GuestStep, done, judge};
+use crate::artifacts::Store;
+use crate::channel::{Channel, Io, Mode, Script, Secret};
+use crate::engine::step::{Context, Done, Probe, Step};
+use crate::error::{Failure, Kind, Result};
+use crate::names::LaneName;
+use crate::plan::fetch;
+use crate::release::Artifact;
+
+/// The folder on a Linux node in which files wait for the script that installs them.
+pub const FOLDER: &str = "/var/cache/wdev";
+
+/// A script with the artifacts that it installs.
+///
+/// The script finds each in `FOLDER/NAME`, and is given its SHA-256 as `sha256_NAME` (hyphens become
+/// underscores): with that it can tell whether what is installed is the same file.
+#[derive(Clone)]
+pub struct Equipped {
+    /// The script.
+    pub script: GuestStep,
+    /// What it installs.
+    pub artifacts: Vec<Artifact>,
+    /// Where the files are; none in a simulation, and where nothing is ever run.
+    pub store: Option<Store>,
+}
+
+impl Equipped {
+    fn script_for(&self, mode: Mode, cx: &Context) -> Result<Script> {
+        let mut script = self.script.script_for(mode);
+        if cx.provider.features().simulated || script.text.is_none() {
+            return Ok(script);
+        }
+        for artifact in &self.artifacts {
+            let hash = Secret::new(hash(artifact, cx)?);
+            script.secrets.insert(given(artifact), hash);
+        }
+        Ok(script)
+    }
+
+    async fn bring(&self, cx: &Context) -> Result<()> {
+        let channel = cx.channel();
+        for artifact in &self.artifacts {
+            let hash = hash(artifact, cx)?;
+            let to = format!("{FOLDER}/{}", artifact.name);
+            if is_there(&*channel, &to, &hash, &cx.io).await? {
+                continue;
+            }
+            let found = self.store.as_ref().and_then(|store| store.find(&hash));
+            let from = found.ok_or_else(|| {
+                Failure::new(
+                    Kind::Host,
+                    format!("{} is no longer in the cache", fetch::name(artifact)),
+                )
+                .because("it was there when it was downloaded")
+                .advise("run `wdev fetch`, then the same again")
+            })?;
+            channel.upload(&from, &to, &cx.io).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, cx: &Context) -> Result<Probe> {
+        let script = self.script_for(Mode::Probe, cx)?;
+        Ok(judge(cx.channel().run(&script, &cx.io).await?))
+    }
+}
+
+/// The name under which a script is given the hash of an artifact.
+fn given(artifact: &Artifact) -> String {
+    format!("sha256_{}", artifact.name.replace('-', "_"))
+}
+
+/// The SHA-256 that the host's download found.
+fn hash(artifact: &Artifact, cx: &Context) -> Result<String> {
+    let key = fetch::name(artifact);
+    cx.fact(&LaneName::host(), ID, &key).ok_or_else(|| {
+        Box::new(Failure::new(
+            Kind::Bug,
+            format!("nobody knows the hash of {key}: the download did not say it"),
+        ))
+    })
+}
+
+/// Whether the node has the file already, from a run that was cut off.
+async fn is_there(channel: &dyn Channel, path: &str, hash: &str, io: &Io) -> Result<bool> {
+    let line = format!("{hash}  {path}");
+    let argv = [
+        "sh",
+        "-c",
+        "printf '%s\\n' \"$1\" | sha256sum -c --status 2>/dev/null",
+        "sh",
+        &line,
+    ];
+    let quiet = Io {
+        output: Io::silent().output,
+        stop: io.stop.clone(),
+    };
+    Ok(channel.exec(&argv.map(str::to_owned), &quiet).await? == 0)
+}
+
+#[async_trait]
+impl Step for Equipped {
+    told_by!(script);
+    run_as!(script);
+
+    fn needs_secret(&self) -> bool {
+        true
+    }
+
+    async fn probe(&self, cx: &Context) -> Result<Probe> {
+        self.ask(cx).await
+    }
+
+    async fn run(&self, cx: &Context) -> Result<Done> {
+        let script = self.script_for(Mode::Run, cx)?;
+        if script.text.is_some() && !cx.provider.features().simulated {
+            self.bring(cx).await?;
+        }
+        Ok(done(cx.channel().run(&script, &cx.io).await?))
+    }
+
+    async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
+        if done.proven {
+            return Ok(());
+        }
+        match self.ask(cx).await? {
+            Probe::InPlace => Ok(()),
+            Probe::Missing(why) => Err(self.script.unproven(why)),
+        }
+    }
+}
