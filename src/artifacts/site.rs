@@ -9,7 +9,6 @@ use super::web::{Address, headers, is_page};
 use crate::channel::Io;
 use crate::error::Result;
 use crate::release::Site;
-pub use crate::release::Site;
 
 /// What a text may weigh, in bytes: runc's checksums, the longest, take a few kilobytes.
 const LIMIT: usize = 1 << 20;

@@ -15,7 +15,7 @@ use crate::error::{Failure, Kind, Result};
 use crate::plan::Testbed;
 use crate::plan::node::worker_os;
 use crate::plan::record::Record;
-use crate::release::{self, Origin, Release, Resolved, Subject, Version, lock};
+use crate::release::{self, Exact, Origin, Release, Subject, Version, lock};
 use crate::ui::{Ui, Verbosity};
 
 /// How far a command may go to find out.
@@ -44,7 +44,7 @@ pub(super) struct Wish<'a> {
 
 impl Wish<'_> {
     /// The release of an exact version, with the artifacts that this configuration needs.
-    pub fn of(&self, exact: Resolved) -> Release {
+    pub fn of(&self, exact: Exact) -> Release {
         let workers = worker_os(self.provider, Testbed::from_env());
         Release::new(self.config, workers, exact)
     }
@@ -89,13 +89,13 @@ pub(super) fn settle(wish: Wish<'_>, effort: Effort, ui: &Ui) -> Result<Release>
 }
 
 /// Whether what the user wrote leaves nothing open.
-fn is_exact(resolved: &Resolved, asked: &str) -> bool {
+fn is_exact(resolved: &Exact, asked: &str) -> bool {
     let asked = asked.strip_prefix("ci/").unwrap_or(asked);
     Version::parse(asked).is_some_and(|version| version == resolved.version)
 }
 
 /// Asks the download site, or the checkout, what the version is.
-pub(super) fn ask(config: &Config, ui: &Ui) -> Result<Resolved> {
+pub(super) fn ask(config: &Config, ui: &Ui) -> Result<Exact> {
     let kubernetes = &config.kubernetes;
     let assumed = release::assumed(&kubernetes.version);
     if config.artifacts.offline && is_exact(&assumed, &kubernetes.version) {
@@ -113,7 +113,7 @@ pub(super) fn ask(config: &Config, ui: &Ui) -> Result<Resolved> {
     for note in &resolved.notes {
         ui.err(&format!("note: {note}"));
     }
-    Ok(resolved)
+    Ok(resolved.exact)
 }
 
 /// Tells what a version says about the rest of the configuration.
@@ -149,12 +149,11 @@ pub(super) fn told(ui: &Ui) -> Io {
 }
 
 /// What a release says of its version.
-pub(super) fn exact_of(release: &Release) -> Resolved {
-    Resolved {
+pub(super) fn exact_of(release: &Release) -> Exact {
+    Exact {
         version: release.kubernetes.clone(),
         origin: release.origin,
         answers: release.answers.clone(),
-        notes: Vec::new(),
     }
 }
 

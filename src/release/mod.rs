@@ -52,6 +52,17 @@ pub struct Release {
     pub artifacts: Vec<Artifact>,
 }
 
+/// What a version that a user wrote stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exact {
+    /// The exact version.
+    pub version: Version,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What each marker file that was asked answered, by its URL.
+    pub answers: BTreeMap<String, String>,
+}
+
 /// Where a version of Kubernetes comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,7 +110,7 @@ pub enum Proof {
 impl Release {
     /// The release of a configuration, once its version is exact. Hashes are not known yet.
     #[must_use]
-    pub fn new(config: &Config, workers: Os, exact: Resolved) -> Self {
+    pub fn new(config: &Config, workers: Os, exact: Exact) -> Self {
         let kubernetes = &config.kubernetes;
         let there_are = |os: Os| workers == os && !config.workers.is_empty();
         let artifacts = artifacts::artifacts(&Needs {
