@@ -103,6 +103,7 @@ fn clock_node(now: u32, base: Option<u32>) -> (Node, String) {
         "date",
         r#"if [[ $1 == +%s%3N ]]; then cat now; else printf '%s\n' "$3" >set; printf '%s' "${3//[@.]/}" >now; fi"#,
     );
+    node.program("systemctl", "exit 1");
     let given = base.map_or("return 1".to_owned(), |base| format!("printf '%s' {base}"));
     let changes = format!("wdev_uptime=uptime; wdev_given() {{ {given}; }}");
     (node, changes)
@@ -142,6 +143,44 @@ fn a_clock_that_is_right_or_cannot_be_compared_is_left_alone() {
         assert!(!node.path("set").exists(), "{now} {base:?}");
         assert!(!call("wdev_probe").contains("not in place"));
     }
+}
+
+#[test]
+fn a_time_service_that_is_there_is_told_to_keep_the_time_unless_another_does() {
+    let Some(bash) = need("bash") else { return };
+    let body = linux::clock(2000).unwrap();
+    let (node, changes) = clock_node(1, None);
+    node.program(
+        "systemctl",
+        "case \"$*\" in\n\
+         is-enabled*) cat \"units/$2\" ;;\n\
+         '-q enable '*) echo enabled >\"units/$3\" ;;\n\
+         start*) echo \"$2\" >>started ;;\n\
+         esac",
+    );
+    let call = |call: &str| node.call(&bash, &body, &changes, call).ok();
+    fs::create_dir(node.path("units")).unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "none is there"
+    );
+    fs::write(node.path("units/systemd-timesyncd"), "disabled\n").unwrap();
+    assert!(call("wdev_probe").contains("systemd-timesyncd is not started at boot"));
+    call("wdev_run");
+    call("wdev_run");
+    assert!(!call("wdev_probe").contains("not in place"));
+    assert_eq!(node.read("started"), "systemd-timesyncd\n");
+    fs::write(node.path("units/systemd-timesyncd"), "masked\n").unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "that is wanted"
+    );
+    fs::write(node.path("units/systemd-timesyncd"), "disabled\n").unwrap();
+    fs::write(node.path("units/chrony"), "enabled\n").unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "another one does"
+    );
 }
 
 const NO_SWAP: &str = "Filename Type Size Used Priority\n";
