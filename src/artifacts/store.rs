@@ -100,9 +100,13 @@ impl Store {
     #[must_use]
     pub fn find(&self, sha256: &str) -> Option<PathBuf> {
         let path = self.place(&checksum::normal(sha256)?);
-        let file = File::options().write(true).open(&path).ok()?;
-        // When a file was last used is its time of change; without it it is only removed sooner.
-        let _ = file.set_modified(SystemTime::now());
+        if !path.is_file() {
+            return None;
+        }
+        // When a file was last used is its time of change. Where that cannot be set it goes sooner.
+        if let Ok(file) = File::options().append(true).open(&path) {
+            let _ = file.set_modified(SystemTime::now());
+        }
         Some(path)
     }
 

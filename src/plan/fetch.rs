@@ -77,11 +77,15 @@ fn no_such_version(artifact: &Artifact, url: &str) -> Box<Failure> {
     )
 }
 
-/// Brings all artifacts into the cache; they come back with their hashes.
+/// Brings all artifacts into the cache; they come back with their hashes, and with what is there.
 ///
 /// # Errors
 /// Those of [`with_hashes`] and of [`Store::ensure_all`]; `Host` when the user's own build is not there.
-pub async fn all(artifacts: &[Artifact], store: &Store, io: &Io) -> Result<Vec<Artifact>> {
+pub async fn all(
+    artifacts: &[Artifact],
+    store: &Store,
+    io: &Io,
+) -> Result<Vec<(Artifact, Stored)>> {
     for artifact in artifacts.iter().filter(|one| one.proof == Proof::Own) {
         check_own(artifact)?;
     }
@@ -96,10 +100,10 @@ pub async fn all(artifacts: &[Artifact], store: &Store, io: &Io) -> Result<Vec<A
     }
     let wanted: Vec<Wanted> = artifacts.iter().map(wanted).collect();
     let stored = store.ensure_all(&wanted, io).await?;
-    for (artifact, Stored { sha256, .. }) in artifacts.iter_mut().zip(stored) {
-        artifact.sha256 = sha256;
+    for (artifact, Stored { sha256, .. }) in artifacts.iter_mut().zip(&stored) {
+        artifact.sha256.clone_from(sha256);
     }
-    Ok(artifacts)
+    Ok(artifacts.into_iter().zip(stored).collect())
 }
 
 fn wanted(artifact: &Artifact) -> Wanted {
