@@ -34,6 +34,8 @@ fn shellcheck_finds_nothing() {
         linux::kernel(&KernelSettings::kubernetes().unwrap()).unwrap(),
         linux::swap().unwrap(),
         own_address("00:15:5d:00:00:02"),
+        linux::kubeconfig(false).unwrap(),
+        linux::kubeconfig(true).unwrap(),
         nodes(&[("cp", 10)]),
         linux::hook("echo \"$HOME\" 'x'\n").unwrap(),
     ] {
@@ -336,6 +338,39 @@ fn a_sysctl_that_does_not_take_its_value_is_told() {
         said.contains("kernel.nothing cannot be set to '1', it stays ''"),
         "{said}"
     );
+}
+
+#[test]
+fn a_kubeconfig_is_told_by_the_hashes_of_its_certificates_and_given_as_a_secret() {
+    let Some(bash) = need("bash") else { return };
+    let conf = "clusters:\n- cluster:\n    certificate-authority-data: QUFB\nusers:\n- user:\n    \
+                client-certificate-data: Q0ND\n    client-key-data: S0VZ\n";
+    let node = Node::new(&[("admin.conf", conf), ("empty", "")]);
+    let call = |fetch, file: &str| {
+        let body = linux::kubeconfig(fetch).unwrap();
+        node.call(
+            &bash,
+            &body,
+            &format!("wdev_admin_conf={file}"),
+            "wdev_probe",
+        )
+    };
+    let told = call(false, "admin.conf").ok();
+    for (name, value) in [("authority", "QUFB"), ("certificate", "Q0ND")] {
+        let hash = common::sha256(value.as_bytes());
+        assert!(told.contains(&format!("fact {name}={hash}\n")), "{told}");
+    }
+    assert!(!told.contains("S0VZ"), "{told}");
+    let given = call(true, "admin.conf").ok();
+    assert!(given.contains("secret kubeconfig=clusters:"), "{given}");
+    assert!(!given.contains("fact "), "{given}");
+    for file in ["empty", "none"] {
+        let said = call(true, file).ok();
+        assert!(
+            said.contains("there is no ") && !said.contains("secret"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
