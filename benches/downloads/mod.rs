@@ -84,7 +84,7 @@ async fn fetch(folder: &Path, url: &str, cached: bool) -> Duration {
 }
 
 fn speed(time: Duration) -> String {
-    let mib = (LENGTH >> 20) as f64;
+    let mib = u32::try_from(LENGTH >> 20).map_or(0.0, f64::from);
     format!("{:.0} MiB/s", mib / time.as_secs_f64())
 }
 
@@ -92,7 +92,7 @@ fn speed(time: Duration) -> String {
 fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    let file: Arc<Vec<u8>> = Arc::new((0..LENGTH).map(|at| (at % 251) as u8).collect());
+    let file: Arc<Vec<u8>> = Arc::new((0..=250).cycle().take(LENGTH).collect());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let file = Arc::clone(&file);

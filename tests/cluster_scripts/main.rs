@@ -6,6 +6,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod control_plane;
+mod images;
+mod joining;
+mod world;
 
 use std::process::Command;
 
