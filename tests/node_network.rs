@@ -76,12 +76,12 @@ fn dns_servers_go_before_what_is_in_the_file_and_go_again() {
         node.read("resolv.conf")
             .starts_with("# begin: DNS servers (wdev)\nnameserver 10.2.2.2\n# end")
     );
-    let none = dns(&[]);
-    assert!(call(&none, "wdev_probe").contains("not in place"));
-    call(&none, "wdev_run");
+    let unset = dns(&[]);
+    assert!(call(&unset, "wdev_probe").contains("not in place"));
+    call(&unset, "wdev_run");
     assert_eq!(node.read("resolv.conf"), text);
     assert!(!node.path("hooks/wdev").exists());
-    assert_eq!(call(&none, "wdev_probe"), "");
+    assert_eq!(call(&unset, "wdev_probe"), "");
     assert_eq!(fs::metadata(node.path("resolv.conf")).unwrap().ino(), inode);
 }
 
@@ -115,11 +115,11 @@ fn where_systemd_resolved_runs_it_is_told_and_started_again_once() {
     fs::remove_file(node.path("marks/systemd-resolved")).unwrap();
     assert!(call(&body, "wdev_probe").contains("was not started"));
     call(&body, "wdev_run");
-    let none = dns(&[]);
-    assert!(call(&none, "wdev_probe").contains("is still there"));
-    call(&none, "wdev_run");
-    call(&none, "wdev_run");
-    assert_eq!(call(&none, "wdev_probe"), "");
+    let unset = dns(&[]);
+    assert!(call(&unset, "wdev_probe").contains("is still there"));
+    call(&unset, "wdev_run");
+    call(&unset, "wdev_run");
+    assert_eq!(call(&unset, "wdev_probe"), "");
     assert_eq!(node.read("asked"), "systemd-resolved\n".repeat(3));
     assert_eq!(node.read("resolv.conf"), "nameserver 127.0.0.53\n");
 }
@@ -200,10 +200,10 @@ fn a_proxy_is_told_to_services_and_apt_in_files_of_root_alone_and_taken_back() {
     assert!(call(&body, "wdev_probe").contains("apt.conf differs"));
     call(&body, "wdev_run");
 
-    let none = proxy(None, None).unwrap();
-    assert!(call(&none, "wdev_probe").contains("is still there"));
-    call(&none, "wdev_run");
-    assert_eq!(call(&none, "wdev_probe"), "");
+    let unset = proxy(None, None).unwrap();
+    assert!(call(&unset, "wdev_probe").contains("is still there"));
+    call(&unset, "wdev_run");
+    assert_eq!(call(&unset, "wdev_probe"), "");
     assert_eq!(restarts(&node), 3);
     for gone in [
         "etc/proxy.env",
@@ -213,7 +213,7 @@ fn a_proxy_is_told_to_services_and_apt_in_files_of_root_alone_and_taken_back() {
     ] {
         assert!(!node.path(gone).exists(), "{gone}");
     }
-    assert!(call(&none, "wdev_run").contains("nothing to do"));
+    assert!(call(&unset, "wdev_run").contains("nothing to do"));
 }
 
 #[test]

@@ -18,12 +18,12 @@ use sha2::{Digest as _, Sha256};
 use wdev::render::linux::{self, ContainerRuntime, Origin, Programs};
 
 /// Where a call is killed: before its command of this number.
-const KILLED_AT: &str = r#"
+const KILLED_AT: &str = r"
 killed_at=KILLED_AT
 step_down() { ((killed_at-- > 0)) || kill -KILL $$ $BASHPID; }
 set -o functrace
 trap step_down DEBUG
-"#;
+";
 
 /// The programs that these scripts need; nothing when one is missing, which has been said then.
 fn bash() -> Option<PathBuf> {
@@ -219,7 +219,7 @@ impl Artifacts {
 
     /// The script with its hashes.
     fn body(&self, origin: Origin) -> String {
-        given(self.plain(origin), &self.files)
+        given(&self.plain(origin), &self.files)
     }
 
     /// The script as it is rendered.
@@ -238,7 +238,7 @@ impl Artifacts {
 }
 
 /// The script with the hashes of these artifacts given.
-fn given(body: String, artifacts: &[(&str, Vec<u8>)]) -> String {
+fn given(body: &str, artifacts: &[(&str, Vec<u8>)]) -> String {
     let cases = artifacts.iter().map(|(name, bytes)| {
         format!(
             "sha256_{}) printf '%s' {} ;;",
@@ -519,7 +519,7 @@ fn kubernetes(version: &str, minor: u32, files: &[(&'static str, Vec<u8>)]) -> S
     .unwrap();
     // Whatever the machine of the test has or lacks, the node has all of them.
     let has = "wdev_has() { [[ ! -e lacks/$1 ]]; }";
-    given(format!("{body}\n{has}"), files)
+    given(&format!("{body}\n{has}"), files)
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Machine {
     fn done(&self, step: &StepScript, nonce: &str) {
         let (end, output) = self.run(step, Mode::Run, nonce);
         let Some((End::Done, report)) = end else {
-            panic!("{}: {}", step.name, String::from_utf8_lossy(&output.stdout));
+            panic!("{}: {end:?} {output:?}", step.name);
         };
         assert!(report.in_place, "{} ran, but is not in place", step.name);
         assert!(!String::from_utf8_lossy(&output.stdout).contains(PASSWORD));
@@ -149,7 +149,7 @@ impl Machine {
     fn missing(&self, step: &StepScript, nonce: &str) -> Option<String> {
         let (end, output) = self.run(step, Mode::Probe, nonce);
         let Some((End::Done, report)) = end else {
-            panic!("{}: {}", step.name, String::from_utf8_lossy(&output.stdout));
+            panic!("{}: {end:?} {output:?}", step.name);
         };
         report.why
     }
