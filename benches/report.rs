@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
+mod downloads;
 mod lanes;
 mod latency;
 mod machines;
@@ -64,6 +65,7 @@ fn main() {
     rows.push(memory());
     rows.extend(engine_overhead());
     rows.extend(journal_append());
+    rows.extend(downloads::rows());
     rows.extend(latency::rows());
     rows.extend(lanes::rows());
 

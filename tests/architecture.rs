@@ -86,6 +86,10 @@ fn imports_run_downwards() {
         ("process", &["cli", "plan", "engine", "provider", "config"]),
         ("event", &["cli", "plan", "engine", "provider", "config"]),
         ("config", UPPER),
+        (
+            "kubeconfig",
+            &["cli", "plan", "engine", "provider", "config", "ui"],
+        ),
         ("boxes", UPPER),
         ("diagnose", UPPER),
         ("release", UPPER),

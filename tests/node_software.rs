@@ -8,7 +8,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -219,7 +219,13 @@ impl Artifacts {
 
     /// The script with its hashes.
     fn body(&self, origin: Origin) -> String {
-        let body = linux::container_runtime(&ContainerRuntime {
+        given(self.plain(origin), &self.files)
+    }
+
+    /// The script as it is rendered.
+    #[expect(clippy::unused_self, reason = "a runtime's script belongs to it")]
+    fn plain(&self, origin: Origin) -> String {
+        linux::container_runtime(&ContainerRuntime {
             origin,
             configurations: &[
                 ("1.6".to_owned(), "version = 2\n".to_owned()),
@@ -227,8 +233,7 @@ impl Artifacts {
             ],
             crictl_configuration: "runtime-endpoint: \"unix:///run/containerd/containerd.sock\"\n",
         })
-        .unwrap();
-        given(body, &self.files)
+        .unwrap()
     }
 }
 
@@ -364,6 +369,7 @@ fn containerd_killed_half_way_is_installed_by_the_next_run() {
     let body = artifacts.body(Origin::Upstream);
     killed_and_resumed(
         &body,
+        31,
         || {
             let machine = Machine::new(&bash, CONTAINERD);
             // An earlier version is there, with a file that the new one has not.
@@ -377,7 +383,12 @@ fn containerd_killed_half_way_is_installed_by_the_next_run() {
 }
 
 /// Kills the script before every so many commands and has the next run finish the work.
-fn killed_and_resumed(body: &str, make: impl Fn() -> Machine, bring: impl Fn(&Machine)) {
+fn killed_and_resumed(
+    body: &str,
+    every: u32,
+    make: impl Fn() -> Machine,
+    bring: impl Fn(&Machine),
+) {
     let finished = make();
     bring(&finished);
     finished.call(body, "wdev_run").ok();
@@ -407,7 +418,311 @@ fn killed_and_resumed(body: &str, make: impl Fn() -> Machine, bring: impl Fn(&Ma
         let said = machine.probe(body);
         assert!(!said.contains("not in place"), "killed at {number}: {said}");
         assert_eq!(texts(&machine), wanted, "killed at {number}");
-        number += 23;
+        number += every;
     }
-    assert!(kills > 5, "only {kills} kills");
+    assert!(kills > 3, "only {kills} kills");
+}
+
+#[test]
+fn the_distributions_containerd_takes_the_place_of_ours_and_is_left_again() {
+    let Some(bash) = bash() else { return };
+    let machine = Machine::new(&bash, CONTAINERD);
+    let artifacts = Artifacts::new("2.0.1");
+    let (ours, theirs) = (
+        artifacts.body(Origin::Upstream),
+        artifacts.body(Origin::Distribution),
+    );
+    artifacts.bring(&machine);
+    machine.call(&ours, "wdev_run").ok();
+    assert!(
+        machine
+            .probe(&theirs)
+            .contains("not in place: the distribution's")
+    );
+    let said = machine.call(&theirs, "wdev_run").failed();
+    assert!(
+        said.contains("apt could not get 'containerd' and 'runc'"),
+        "{said}"
+    );
+    // What the packages bring; apt is not asked where they are there.
+    machine.node.script(
+        "packages/usr/bin/containerd",
+        "[[ $1 != --version ]] || exec echo 'containerd github.com/containerd/containerd 1.6.20~ds1 1.6'; exec sleep 1000",
+    );
+    machine.node.script("packages/usr/sbin/runc", "true");
+    let unit = format!(
+        "[Service]\nExecStart={}\n[Install]\nWantedBy=multi-user.target\n",
+        machine.node.path("usr/bin/containerd").display()
+    );
+    machine.write("packages/usr/lib/systemd/system/containerd.service", &unit);
+    machine
+        .node
+        .program("apt-get", "echo \"$@\" >>apt; cp -r packages/usr .");
+    machine.call(&theirs, "wdev_run").ok();
+    let asked = machine.node.read("apt");
+    assert!(
+        asked.contains("install --no-install-recommends containerd runc"),
+        "{asked}"
+    );
+    assert_eq!(machine.probe(&theirs), "fact containerd=1.6.20~ds1\n");
+    assert_eq!(
+        machine.node.read("etc/containerd/config.toml"),
+        "version = 2\n"
+    );
+    for gone in [
+        "usr/local/bin/containerd",
+        "usr/local/bin/ctr",
+        "usr/local/sbin/runc",
+        "etc/systemd/system/containerd.service",
+    ] {
+        assert!(!machine.node.path(gone).exists(), "{gone}");
+    }
+    let (files, start) = (machine.files(), machine.start("containerd"));
+    machine.call(&theirs, "wdev_run").ok();
+    assert_eq!(
+        (machine.files(), machine.start("containerd")),
+        (files, start)
+    );
+
+    artifacts.bring(&machine);
+    assert!(machine.probe(&ours).contains("not in place"));
+    machine.call(&ours, "wdev_run").ok();
+    assert_eq!(machine.probe(&ours), "fact containerd=2.0.1\n");
+}
+
+/// The programs of Kubernetes as scripts that say which version they are.
+fn programs(version: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let script = |says: &str| {
+        format!("#!/bin/bash\n[[ $# -gt 0 ]] || exec sleep 1000\n{says}\n").into_bytes()
+    };
+    vec![
+        ("kubelet", script(&format!("echo Kubernetes {version}"))),
+        ("kubeadm", script(&format!("echo {version}"))),
+        (
+            "kubectl",
+            script(&format!(
+                "printf '{{\\n  \"clientVersion\": {{\\n    \"gitVersion\": \"{version}\",\\n'"
+            )),
+        ),
+    ]
+}
+
+/// A kubelet whose unit is that of nodes, with its own way to the program.
+fn kubernetes(version: &str, minor: u32, files: &[(&'static str, Vec<u8>)]) -> String {
+    let body = linux::kubernetes(&Programs {
+        version,
+        minor,
+        names: &["kubelet", "kubeadm", "kubectl"],
+        unit: "[Service]\nExecStart=/usr/local/bin/kubelet\n[Install]\nWantedBy=multi-user.target\n",
+        drop_in: "[Service]\nEnvironment=A=1\n",
+    })
+    .unwrap();
+    // Whatever the machine of the test has or lacks, the node has all of them.
+    let has = "wdev_has() { [[ ! -e lacks/$1 ]]; }";
+    given(format!("{body}\n{has}"), files)
+}
+
+#[test]
+fn the_programs_of_kubernetes_are_installed_in_their_exact_version() {
+    let Some(bash) = bash() else { return };
+    let machine = Machine::new(&bash, &["kubelet"]);
+    let version = "v1.38.0-alpha.1.12+0123456789abcd";
+    let files = programs(version);
+    let body = kubernetes(version, 38, &files);
+    let bring = |files: &[(&str, Vec<u8>)]| {
+        for (name, bytes) in files {
+            machine.bring(name, bytes);
+        }
+    };
+    bring(&files);
+    assert!(
+        machine
+            .probe(&body)
+            .contains("not in place: kubelet is not")
+    );
+    machine.call(&body, "wdev_run").ok();
+    assert_eq!(machine.probe(&body), "");
+    let state = machine.call(
+        "",
+        "systemctl is-active kubelet || true; systemctl is-enabled kubelet",
+    );
+    assert_eq!(
+        state.ok(),
+        "inactive\nenabled\n",
+        "without a configuration it is not started"
+    );
+    let before = machine.files();
+    bring(&files);
+    machine.call(&body, "wdev_run").ok();
+    assert_eq!(machine.files(), before);
+
+    for (damage, words) in [
+        ("echo >>usr/local/bin/kubeadm", "kubeadm is not"),
+        ("chmod 644 usr/local/bin/kubelet", "kubelet is not"),
+        (
+            "rm etc/systemd/system/kubelet.service",
+            "kubelet.service differs",
+        ),
+        (
+            "echo '# mine' >>etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+            "10-kubeadm.conf differs",
+        ),
+        ("systemctl disable kubelet", "not started at boot"),
+        ("rm state/services/kubelet", "was not started since"),
+    ] {
+        machine.call("", damage).ok();
+        let said = machine.probe(&body);
+        assert!(said.contains(words), "{damage}: {said}");
+        bring(&files);
+        machine.call(&body, "wdev_run").ok();
+        assert_eq!(machine.probe(&body), "", "{damage}");
+    }
+
+    // A node that kubeadm has set up: the kubelet is started again with what is new, and only then.
+    machine.write("var/lib/kubelet/config.yaml", "");
+    machine
+        .call(&body, "wdev_run; systemctl start kubelet")
+        .ok();
+    let start = machine.start("kubelet");
+    machine.call(&body, "wdev_run").ok();
+    assert_eq!(machine.start("kubelet"), start);
+    let newer = programs("v1.38.0");
+    bring(&newer);
+    machine
+        .call(&kubernetes("v1.38.0", 38, &newer), "wdev_run")
+        .ok();
+    assert_ne!(machine.start("kubelet"), start);
+}
+
+#[test]
+fn a_program_of_another_version_is_told() {
+    let Some(bash) = bash() else { return };
+    let machine = Machine::new(&bash, &["kubelet"]);
+    let files = programs("v1.36.3");
+    for (name, bytes) in &files {
+        machine.bring(name, bytes);
+    }
+    let said = machine
+        .call(&kubernetes("v1.36.4", 36, &files), "wdev_run")
+        .failed();
+    assert!(
+        said.contains("kubelet should be v1.36.4, but says: v1.36.3"),
+        "{said}"
+    );
+}
+
+#[test]
+fn programs_that_kubernetes_calls_are_installed_or_named() {
+    let Some(bash) = bash() else { return };
+    let machine = Machine::new(&bash, &["kubelet"]);
+    let files = programs("v1.20.2");
+    let body = kubernetes("v1.20.2", 20, &files);
+    let bring = || {
+        for (name, bytes) in &files {
+            machine.bring(name, bytes);
+        }
+    };
+    bring();
+    machine.write("lacks/conntrack", "");
+    machine.write("lacks/ip", "");
+    machine.write("lacks/socat", "");
+    assert!(
+        machine
+            .probe(&body)
+            .contains("Kubernetes needs conntrack ip")
+    );
+    let said = machine.call(&body, "wdev_run").failed();
+    assert!(said.contains("not on this node: conntrack ip\n"), "{said}");
+    assert!(
+        said.contains("'apt-get install conntrack iproute2'"),
+        "{said}"
+    );
+    let asked = machine.node.read("apt");
+    assert!(
+        asked.contains("install --no-install-recommends conntrack iproute2 socat"),
+        "{asked}"
+    );
+    assert!(
+        asked.lines().any(|line| line.ends_with(" update")),
+        "{asked}"
+    );
+    machine
+        .node
+        .program("apt-get", "rm lacks/ip lacks/conntrack; exit 1");
+    let told = machine.call(&body, "wdev_run").ok();
+    assert!(
+        told.contains("will warn of missing programs: socat"),
+        "{told}"
+    );
+    assert_eq!(machine.probe(&body), "");
+    // From 1.32 on kube-proxy needs no conntrack.
+    machine.write("lacks/conntrack", "");
+    let newer = kubernetes("v1.36.3", 36, &programs("v1.36.3"));
+    assert!(!machine.probe(&newer).contains("conntrack"));
+}
+
+#[test]
+fn kubernetes_killed_half_way_is_installed_by_the_next_run() {
+    let Some(bash) = bash() else { return };
+    let files = programs("v1.36.3");
+    killed_and_resumed(
+        &kubernetes("v1.36.3", 36, &files),
+        17,
+        || Machine::new(&bash, &["kubelet"]),
+        |machine| {
+            for (name, bytes) in &files {
+                machine.bring(name, bytes);
+            }
+        },
+    );
+}
+
+#[test]
+fn shellcheck_finds_nothing_in_any_form() {
+    let Some(shellcheck) = need("shellcheck") else {
+        return;
+    };
+    let artifacts = Artifacts::new("1.7.2");
+    let program_names: [&[&str]; 2] = [&["kubelet", "kubeadm"], &["kubelet", "kubeadm", "kubectl"]];
+    let mut bodies = vec![
+        artifacts.plain(Origin::Upstream),
+        artifacts.plain(Origin::Distribution),
+        linux::fetch(&["containerd", "cni-plugins"]).unwrap(),
+        linux::dns(&[]).unwrap(),
+        linux::dns(&["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()]).unwrap(),
+    ];
+    for names in program_names {
+        for minor in [20, 36] {
+            let programs = Programs {
+                version: "v1.36.3",
+                minor,
+                names,
+                unit: "[Unit]\n",
+                drop_in: "",
+            };
+            bodies.push(linux::kubernetes(&programs).unwrap());
+        }
+    }
+    for (http, https) in [(false, false), (true, false), (false, true), (true, true)] {
+        bodies.push(proxy(
+            http.then_some("http://a:b@c"),
+            https.then_some("http://c"),
+        ));
+    }
+    for body in bodies {
+        common::run(
+            Command::new(&shellcheck).args(["--shell=bash", "-"]),
+            body.as_bytes(),
+        );
+    }
+}
+
+/// The proxy's script with its URLs given.
+fn proxy(http: Option<&str>, https: Option<&str>) -> String {
+    let wanted = wdev::config::model::Proxy {
+        http: http.map(str::to_owned),
+        https: https.map(str::to_owned),
+        no_proxy: vec![],
+    };
+    linux::proxy(&wanted, &["10.0.0.0/8".to_owned(), ".svc".to_owned()]).unwrap()
 }

@@ -81,12 +81,16 @@ fn a_release_survives_a_kill_serves_the_host_and_stays_as_it_is() {
     sandbox.assert_gone();
 }
 
-/// The proxy for the nodes, with a password, in the file that is not shared. Nothing is there to answer:
-/// what goes to the cluster itself must pass it by.
+/// The proxy for the nodes, with a password, in the file that is not shared. Nothing is there to answer it.
 fn set_proxy(sandbox: &Sandbox) {
     let url = format!("http://wdev:{PROXY_PASSWORD}@192.0.2.1:3128");
     let file = sandbox.folder().join("variables.local.yml");
-    let text = format!("network: {{proxy: {{http: \"{url}\", https: \"{url}\"}}}}\n");
+    let address = sandbox.address("cp");
+    let (subnet, _) = address.rsplit_once('.').expect("an address");
+    let text = format!(
+        "network:\n  proxy:\n    http: \"{url}\"\n    https: \"{url}\"\n    \
+         no_proxy: [{subnet}.0/24, 10.244.0.0/16, 10.96.0.0/12, .svc]\n"
+    );
     fs::write(file, text).expect("variables.local.yml");
 }
 

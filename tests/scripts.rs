@@ -34,6 +34,8 @@ fn shellcheck_finds_nothing() {
         linux::kernel(&KernelSettings::kubernetes().unwrap()).unwrap(),
         linux::swap().unwrap(),
         own_address("00:15:5d:00:00:02"),
+        linux::kubeconfig(false).unwrap(),
+        linux::kubeconfig(true).unwrap(),
         nodes(&[("cp", 10)]),
         linux::hook("echo \"$HOME\" 'x'\n").unwrap(),
     ] {
@@ -103,6 +105,7 @@ fn clock_node(now: u32, base: Option<u32>) -> (Node, String) {
         "date",
         r#"if [[ $1 == +%s%3N ]]; then cat now; else printf '%s\n' "$3" >set; printf '%s' "${3//[@.]/}" >now; fi"#,
     );
+    node.program("systemctl", "exit 1");
     let given = base.map_or("return 1".to_owned(), |base| format!("printf '%s' {base}"));
     let changes = format!("wdev_uptime=uptime; wdev_given() {{ {given}; }}");
     (node, changes)
@@ -142,6 +145,44 @@ fn a_clock_that_is_right_or_cannot_be_compared_is_left_alone() {
         assert!(!node.path("set").exists(), "{now} {base:?}");
         assert!(!call("wdev_probe").contains("not in place"));
     }
+}
+
+#[test]
+fn a_time_service_that_is_there_is_told_to_keep_the_time_unless_another_does() {
+    let Some(bash) = need("bash") else { return };
+    let body = linux::clock(2000).unwrap();
+    let (node, changes) = clock_node(1, None);
+    node.program(
+        "systemctl",
+        "case \"$*\" in\n\
+         is-enabled*) cat \"units/$2\" ;;\n\
+         '-q enable '*) echo enabled >\"units/$3\" ;;\n\
+         start*) echo \"$2\" >>started ;;\n\
+         esac",
+    );
+    let call = |call: &str| node.call(&bash, &body, &changes, call).ok();
+    fs::create_dir(node.path("units")).unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "none is there"
+    );
+    fs::write(node.path("units/systemd-timesyncd"), "disabled\n").unwrap();
+    assert!(call("wdev_probe").contains("systemd-timesyncd is not started at boot"));
+    call("wdev_run");
+    call("wdev_run");
+    assert!(!call("wdev_probe").contains("not in place"));
+    assert_eq!(node.read("started"), "systemd-timesyncd\n");
+    fs::write(node.path("units/systemd-timesyncd"), "masked\n").unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "that is wanted"
+    );
+    fs::write(node.path("units/systemd-timesyncd"), "disabled\n").unwrap();
+    fs::write(node.path("units/chrony"), "enabled\n").unwrap();
+    assert!(
+        !call("wdev_probe").contains("not in place"),
+        "another one does"
+    );
 }
 
 const NO_SWAP: &str = "Filename Type Size Used Priority\n";
@@ -297,6 +338,39 @@ fn a_sysctl_that_does_not_take_its_value_is_told() {
         said.contains("kernel.nothing cannot be set to '1', it stays ''"),
         "{said}"
     );
+}
+
+#[test]
+fn a_kubeconfig_is_told_by_the_hashes_of_its_certificates_and_given_as_a_secret() {
+    let Some(bash) = need("bash") else { return };
+    let conf = "clusters:\n- cluster:\n    certificate-authority-data: QUFB\nusers:\n- user:\n    \
+                client-certificate-data: Q0ND\n    client-key-data: S0VZ\n";
+    let node = Node::new(&[("admin.conf", conf), ("empty", "")]);
+    let call = |fetch, file: &str| {
+        let body = linux::kubeconfig(fetch).unwrap();
+        node.call(
+            &bash,
+            &body,
+            &format!("wdev_admin_conf={file}"),
+            "wdev_probe",
+        )
+    };
+    let told = call(false, "admin.conf").ok();
+    for (name, value) in [("authority", "QUFB"), ("certificate", "Q0ND")] {
+        let hash = common::sha256(value.as_bytes());
+        assert!(told.contains(&format!("fact {name}={hash}\n")), "{told}");
+    }
+    assert!(!told.contains("S0VZ"), "{told}");
+    let given = call(true, "admin.conf").ok();
+    assert!(given.contains("secret kubeconfig=clusters:"), "{given}");
+    assert!(!given.contains("fact "), "{given}");
+    for file in ["empty", "none"] {
+        let said = call(true, file).ok();
+        assert!(
+            said.contains("there is no ") && !said.contains("secret"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

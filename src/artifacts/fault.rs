@@ -85,7 +85,10 @@ pub fn of_request(name: &str, from: &Address, error: &reqwest::Error) -> Trouble
         ));
     }
     if error.is_redirect() || error.is_builder() {
-        return Trouble::last(failure);
+        return Trouble::last(failure.advise(
+            "check that nothing between here and the site, such as a proxy or the mirror, sends downloads \
+             elsewhere",
+        ));
     }
     for proxy in proxies() {
         failure = failure.because(proxy);
@@ -131,7 +134,9 @@ pub fn of_status(
             Box::new(failure.advise("try again later, or use a mirror (`artifacts.mirror`)")),
             after,
         ),
-        _ => Trouble::last(failure),
+        _ => Trouble::last(failure.advise(
+            "check that the URL is right, and what stands between here and the site: proxy, firewall, mirror",
+        )),
     }
 }
 

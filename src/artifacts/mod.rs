@@ -28,8 +28,6 @@ mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::release::Artifact;
-
 pub use self::site::HttpSite;
 pub use self::store::{Settings, Store, folder_of_user};
 
@@ -42,23 +40,6 @@ pub struct Wanted {
     pub url: String,
     /// Its SHA-256 in hexadecimal digits; none while nobody knows it.
     pub sha256: Option<String>,
-}
-
-impl From<&Artifact> for Wanted {
-    fn from(artifact: &Artifact) -> Self {
-        let Artifact {
-            name,
-            platform,
-            url,
-            sha256,
-            ..
-        } = artifact;
-        Self {
-            name: format!("{name} {platform}").trim_end().to_owned(),
-            url: url.clone(),
-            sha256: Some(sha256.clone()).filter(|sha256| !sha256.is_empty()),
-        }
-    }
 }
 
 /// A file in the cache.

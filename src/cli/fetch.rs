@@ -7,15 +7,18 @@ use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 
+use super::release::{Effort, Wish, settle};
 use super::run::block_on;
-use super::session::{self, Session};
-use super::{Format, Globals, Overrides, signals};
-use crate::artifacts::{Store, Stored, Wanted};
+use super::{Format, Globals, Overrides, session, signals};
+use crate::artifacts::{Store, Stored};
 use crate::channel::{Io, Line};
 use crate::clock::Clock;
+use crate::config::model::ProviderName;
 use crate::config::redact_url;
-use crate::error::{Failure, Kind, Result};
-use crate::release::lock;
+use crate::error::Result;
+use crate::plan::fetch;
+use crate::plan::record::Record;
+use crate::release::Artifact;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -34,19 +37,31 @@ pub(super) struct Arguments {
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     let format = globals.format(&[Format::Text, Format::Json])?;
     let session = session::load(globals, &arguments.overrides, ui)?;
-    let wanted = wanted(&session)?;
+    let config = &session.loaded.config;
+    let earlier = Record::find(&session.folder)?;
+    let provider = match (config.provider, &earlier) {
+        (ProviderName::Auto, Some(earlier)) => earlier.provider,
+        // On this host need not be what another host will make machines with.
+        (provider, _) => provider,
+    };
+    let wish = Wish {
+        config,
+        project: &session.loaded.dir,
+        provider,
+        earlier: earlier.as_ref(),
+    };
+    let release = settle(wish, Effort::Ask, ui)?;
     let progress = ui.progress();
     let fetched = block_on(false, async {
         let io = Io {
             output: Arc::new(move |line: Line| progress.tell(&line.text)),
             stop: signals::stop(),
         };
-        let store = Store::of_user(&session.loaded.config.artifacts, Clock::new())?;
-        store.ensure_all(&wanted, &io).await
+        let store = Store::of_user(&config.artifacts, Clock::new())?;
+        fetch::files(&release.artifacts, &store, &io).await
     })?;
-    let rows = wanted.iter().zip(&fetched);
     if format == Format::Json {
-        let files: Vec<_> = rows.map(row).collect();
+        let files: Vec<_> = fetched.iter().map(row).collect();
         ui.out(&format!(
             "{:#}\n",
             json!({ "version": 1, "artifacts": files })
@@ -54,36 +69,25 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         return Ok(0);
     }
     let mut text = String::new();
-    for (
-        wanted,
-        Stored {
-            bytes, from_cache, ..
-        },
-    ) in rows
-    {
-        let how = if *from_cache { "cached " } else { "fetched" };
-        let _ = writeln!(text, "{how}  {} ({})", wanted.name, BinaryBytes(*bytes));
+    for (artifact, stored) in &fetched {
+        let how = if stored.from_cache {
+            "cached "
+        } else {
+            "fetched"
+        };
+        let (name, bytes) = (fetch::name(artifact), BinaryBytes(stored.bytes));
+        let _ = writeln!(text, "{how}  {name} ({bytes})");
     }
     ui.out(&text)?;
     Ok(0)
 }
 
-/// What `up` of this configuration will need.
-// SEAM: for now what `wdev.lock` lists; to be what the release of this configuration consists of.
-fn wanted(session: &Session) -> Result<Vec<Wanted>> {
-    match lock::read(&session.loaded.dir)? {
-        Some(release) => Ok(release.artifacts.iter().map(Wanted::from).collect()),
-        None => Err(Box::new(
-            Failure::new(Kind::NotFound, "there is no `wdev.lock` here")
-                .advise("write it with `wdev lock`"),
-        )),
-    }
-}
-
-fn row((wanted, stored): (&Wanted, &Stored)) -> serde_json::Value {
+fn row((artifact, stored): &(Artifact, Stored)) -> serde_json::Value {
     json!({
-        "name": wanted.name,
-        "url": redact_url(&wanted.url),
+        "name": artifact.name,
+        "platform": artifact.platform,
+        "version": artifact.version,
+        "url": redact_url(&artifact.url),
         "sha256": stored.sha256,
         "bytes": stored.bytes,
         "from_cache": stored.from_cache,

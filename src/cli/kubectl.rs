@@ -9,14 +9,9 @@ use super::run::block_on;
 use super::{Format, Globals, kubeconfig, session, signals};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
-use crate::engine::journal;
-use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::kubeconfig::{Access, file, kubectl};
-use crate::plan::node::Role;
-use crate::plan::record::Record;
-use crate::plan::steps;
 use crate::process;
 use crate::ui::Ui;
 
@@ -50,7 +45,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
                 .advise("`wdev exec cp -- kubectl get nodes` shows its nodes"),
         ));
     }
-    let minor = minor(&folder, &record);
+    let minor = record
+        .release
+        .as_ref()
+        .map(|release| release.kubernetes.minor());
     let program = block_on(false, async {
         kubectl::program(None, which::which("kubectl").ok(), minor, Clock::new()).await
     })?;
@@ -71,19 +69,6 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
     })?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.unwrap_or(1))
-}
-
-/// The minor version of the cluster, as the step that brought the kubeconfig has left it.
-fn minor(folder: &SandboxFolder, record: &Record) -> Option<u32> {
-    let state = State::from_events(&journal::read(&folder.journal()).ok()?.events);
-    let mut nodes = record.nodes.iter();
-    let control_plane = nodes.find(|node| node.role == Role::ControlPlane)?;
-    let version = state.fact(
-        &control_plane.name,
-        steps::kubeconfig::ID,
-        steps::kubeconfig::KUBERNETES,
-    );
-    kubectl::minor(version?)
 }
 
 /// `NO_PROXY` with the cluster's address, where a proxy would get in the way: it is on this host.

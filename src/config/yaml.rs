@@ -1,6 +1,6 @@
-//! YAML text to a tree in which every key and value knows its place. The only module that knows the
-//! parser: `granit-parser`, as serde-saphyr brings it (serde itself would stop at the first mistake
-//! and could not tell `1.30` from `"1.30"`).
+//! YAML text to a tree in which every key and value knows its place. With `kubeconfig::tree`, which keeps
+//! the text, the only module that knows the parser: `granit-parser`, as serde-saphyr brings it (serde
+//! itself would stop at the first mistake and could not tell `1.30` from `"1.30"`).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

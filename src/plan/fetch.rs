@@ -82,6 +82,19 @@ fn no_such_version(artifact: &Artifact, url: &str) -> Box<Failure> {
 /// # Errors
 /// Those of [`with_hashes`] and of [`Store::ensure_all`]; `Host` when the user's own build is not there.
 pub async fn all(artifacts: &[Artifact], store: &Store, io: &Io) -> Result<Vec<Artifact>> {
+    let files = files(artifacts, store, io).await?;
+    Ok(files.into_iter().map(|(artifact, _)| artifact).collect())
+}
+
+/// The same, each with its file in the cache.
+///
+/// # Errors
+/// Those of [`all`].
+pub async fn files(
+    artifacts: &[Artifact],
+    store: &Store,
+    io: &Io,
+) -> Result<Vec<(Artifact, Stored)>> {
     for artifact in artifacts.iter().filter(|one| one.proof == Proof::Own) {
         check_own(artifact)?;
     }
@@ -96,10 +109,10 @@ pub async fn all(artifacts: &[Artifact], store: &Store, io: &Io) -> Result<Vec<A
     }
     let wanted: Vec<Wanted> = artifacts.iter().map(wanted).collect();
     let stored = store.ensure_all(&wanted, io).await?;
-    for (artifact, Stored { sha256, .. }) in artifacts.iter_mut().zip(stored) {
-        artifact.sha256 = sha256;
+    for (artifact, Stored { sha256, .. }) in artifacts.iter_mut().zip(&stored) {
+        artifact.sha256.clone_from(sha256);
     }
-    Ok(artifacts)
+    Ok(artifacts.into_iter().zip(stored).collect())
 }
 
 fn wanted(artifact: &Artifact) -> Wanted {

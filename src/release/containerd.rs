@@ -1,5 +1,6 @@
 //! What differs between the versions of containerd: its configuration, and which Kubernetes it is for.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer};
@@ -35,6 +36,12 @@ impl Version {
 
     fn line(self) -> (u32, u32) {
         (self.major, self.minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
 

@@ -5,51 +5,30 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// Flags that a minor removed.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Gone {
+struct Gone {
     /// Without dashes.
-    pub flags: Vec<String>,
+    flags: Vec<String>,
     /// The first minor that does not know them.
-    pub minor: u32,
-    /// Where this is known from.
-    pub source: String,
-}
-
-/// A flag that is set by what a node runs the kubelet with.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Managed {
-    /// Without dashes.
-    pub flag: String,
-    /// What sets it.
-    pub by: String,
-    /// Where this is known from.
-    pub source: String,
+    minor: u32,
+    #[expect(dead_code, reason = "for who reads the file")]
+    source: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     gone: Vec<Gone>,
-    managed: Vec<Managed>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     serde_json::from_str(include_str!("data/kubelet-flags.json")).unwrap_or_default()
 });
 
-/// The entry that says that the kubelet of `minor` no longer has `flag`.
+/// The minor that removed `flag`; nothing for one that is there, or that there never was.
 #[must_use]
-pub fn gone(flag: &str, minor: u32) -> Option<&'static Gone> {
-    TABLE
-        .gone
-        .iter()
-        .find(|gone| gone.minor <= minor && gone.flags.iter().any(|name| name == flag))
-}
-
-/// What sets `flag`, when it is not for the user to set.
-#[must_use]
-pub fn managed(flag: &str) -> Option<&'static Managed> {
-    TABLE.managed.iter().find(|managed| managed.flag == flag)
+pub fn removed_in(flag: &str) -> Option<u32> {
+    let by = |gone: &&Gone| gone.flags.iter().any(|name| name == flag);
+    TABLE.gone.iter().find(by).map(|gone| gone.minor)
 }

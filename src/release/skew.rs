@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::Version;
+use super::containerd::{self, Cri};
 use super::finding::Finding;
 use crate::config::Severity;
 
@@ -12,7 +13,6 @@ use crate::config::Severity;
 #[serde(deny_unknown_fields)]
 struct Table {
     components: Vec<Rule>,
-    runtimes: Vec<Runtime>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,16 +39,6 @@ struct Older {
 enum Gravity {
     Error,
     Warning,
-}
-
-/// The oldest containerd from a minor of Kubernetes on.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Runtime {
-    kubernetes: u32,
-    containerd: String,
-    why: String,
-    source: String,
 }
 
 static TABLE: LazyLock<Table> =
@@ -93,30 +83,34 @@ pub fn check_skew(
     Some(Finding::new(severity, key, message).note(format!("{rule_in_words}: {}", rule.source)))
 }
 
-/// Whether containerd of this version (`2.2.7`) goes with the version of Kubernetes. Another text than
-/// three numbers says nothing.
+/// Whether containerd of this version (`2.2.7`) goes with the version of Kubernetes, and whether its project
+/// recommends it. A text that is no version says nothing.
 #[must_use]
 pub fn check_containerd(containerd: &str, kubernetes: &Version) -> Option<Finding> {
-    let own = numbers(containerd)?;
-    let rule = TABLE.runtimes.iter().find(|rule| {
-        rule.kubernetes <= kubernetes.minor()
-            && numbers(&rule.containerd).is_some_and(|least| own < least)
-    })?;
-    let message = format!(
-        "Kubernetes {} needs containerd {} or newer",
-        kubernetes.line(),
-        rule.containerd
-    );
+    let (own, minor) = (containerd::Version::parse(containerd)?, kubernetes.minor());
+    let finding = |severity, message| Finding::new(severity, "container_runtime.version", message);
+    let line = kubernetes.line();
+    let cri = Cri::of(minor)?;
+    if !cri.fits(own) {
+        let below = cri.below.map(|below| format!(", but below {below}"));
+        let message = format!(
+            "Kubernetes {line} needs containerd {} or newer{}",
+            cri.from,
+            below.unwrap_or_default()
+        );
+        return Some(finding(Severity::Error, message).note(cri.source.as_str()));
+    }
+    if containerd::is_recommended(own, minor)? {
+        return None;
+    }
+    let lowest = containerd::recommended(minor).iter();
+    let lowest: Vec<String> = lowest.map(|lowest| format!("{lowest} or newer")).collect();
+    let message = format!("containerd {own} is not recommended for Kubernetes {line}");
     Some(
-        Finding::new(Severity::Error, "container_runtime.version", message)
-            .note(format!("{} ({})", rule.why, rule.source)),
+        finding(Severity::Warning, message)
+            .allow(lowest.join(", "))
+            .note("containerd's RELEASES.md names the lowest patch of each line"),
     )
-}
-
-fn numbers(version: &str) -> Option<Vec<u32>> {
-    let release = version.split('-').next().unwrap_or_default();
-    let numbers: Option<Vec<u32>> = release.split('.').map(|part| part.parse().ok()).collect();
-    numbers.filter(|numbers| numbers.len() == 3)
 }
 
 #[cfg(test)]
@@ -165,11 +159,23 @@ mod tests {
     }
 
     #[test]
-    fn an_old_containerd_does_not_go_with_a_new_kubelet() {
-        let version = |text| Version::parse(text).unwrap();
-        assert!(check_containerd("1.5.18", &version("v1.36.3")).is_some());
-        assert!(check_containerd("1.5.18", &version("v1.20.15")).is_none());
-        assert!(check_containerd("2.2.7", &version("v1.36.3")).is_none());
-        assert!(check_containerd("distribution", &version("v1.36.3")).is_none());
+    fn containerd_is_judged_by_its_interface_and_by_its_project() {
+        let judged = |containerd: &str, kubernetes: &str| {
+            let kubernetes = Version::parse(kubernetes).unwrap();
+            check_containerd(containerd, &kubernetes).map(|finding| finding.severity)
+        };
+        for (containerd, kubernetes, expected) in [
+            ("1.5.18", "v1.36.3", Some(Severity::Error)),
+            ("1.5.18", "v1.20.15", None),
+            ("2.2.7", "v1.20.15", Some(Severity::Error)),
+            ("2.2.7", "v1.36.3", None),
+            ("2.2.7", "v1.30.14", None),
+            ("2.1.5", "v1.36.3", Some(Severity::Warning)),
+            ("1.7.20", "v1.35.0", Some(Severity::Warning)),
+            ("distribution", "v1.36.3", None),
+        ] {
+            let found = judged(containerd, kubernetes);
+            assert_eq!(found, expected, "containerd {containerd} with {kubernetes}");
+        }
     }
 }

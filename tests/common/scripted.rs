@@ -11,6 +11,7 @@ use tempfile::TempDir;
 const PROVIDED: &str = r#"set -euo pipefail
 wdev_fact() { printf 'fact %s=%s\n' "$1" "$2"; }
 wdev_log() { printf 'log %s\n' "$1"; }
+wdev_secret() { printf 'secret %s=%s\n' "$1" "$2"; }
 wdev_not_in_place() { printf 'not in place: %s\n' "$1"; }
 wdev_want_reboot() { printf 'reboot\n'; }
 wdev_stamped() { [[ -e stamp ]]; }

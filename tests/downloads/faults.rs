@@ -1,5 +1,9 @@
 //! What servers, proxies and networks do to a download.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Barrier};
+
 use wdev::artifacts::{Limits, Settings};
 use wdev::channel::Io;
 use wdev::error::{Failure, Kind};
@@ -102,6 +106,54 @@ async fn a_cut_file_goes_on_where_it_stopped() {
     let starts: Vec<_> = requests.iter().map(Request::start).collect();
     assert_eq!(starts, [None, Some(100_000), Some(200_000)]);
     assert_eq!(requests[1].header("if-range"), Some("\"one\""));
+}
+
+#[tokio::test]
+async fn a_file_that_lies_elsewhere_goes_on_there() {
+    let file = body(1000);
+    let whole = file.clone();
+    let store = Server::new(move |request| {
+        let reply = Reply::file(request, &whole, "\"one\"");
+        match request.earlier {
+            0 => reply.cut_after(300),
+            _ => reply,
+        }
+    });
+    let to = store.url("signed?for=a+while");
+    let site = Server::new(move |_| Reply::new(302, "").with("Location", &to));
+    assert_eq!(bring(&site.url("tool"), None).await.unwrap(), file);
+    assert_eq!(store.requests()[1].start(), Some(300));
+}
+
+#[tokio::test]
+async fn a_server_that_sends_in_circles_is_given_up() {
+    let (failure, _) = failure(|_| Reply::new(302, "").with("Location", "/tool")).await;
+    says(&failure, &["without end"]);
+}
+
+#[tokio::test]
+async fn some_files_come_at_a_time_and_no_more() {
+    let parallel = Limits::default().parallel;
+    let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let (together, seen) = (Barrier::new(parallel), Arc::clone(&most));
+    let server = Server::new(move |request| {
+        seen.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+        // Answers only when as many as allowed have asked.
+        together.wait();
+        now.fetch_sub(1, SeqCst);
+        Reply::ok(request.path.clone())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), settings());
+    let all: Vec<_> = (0..3 * parallel)
+        .map(|number| wanted(&server.url(&number.to_string()), None))
+        .collect();
+    let stored = store.ensure_all(&all, &Io::silent()).await.unwrap();
+    assert_eq!(most.load(SeqCst), parallel);
+    for (number, stored) in stored.iter().enumerate() {
+        let path = std::fs::read_to_string(&stored.path).unwrap();
+        assert_eq!(path, format!("/{number}"), "another order");
+    }
 }
 
 #[tokio::test]

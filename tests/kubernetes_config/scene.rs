@@ -7,11 +7,16 @@ use serde_json::Value;
 use wdev::config::model::Config;
 use wdev::config::{Request, load};
 use wdev::os::Os;
-use wdev::release::{Origin, Release, Version};
+use wdev::release::{Origin, Release, Version, supported};
 use wdev::render::kubernetes::{Cluster, Member};
 
-/// The minors that wdev supports: the one that the tests with real machines run, and the newest ones.
-pub(crate) const MINORS: [u32; 10] = [20, 30, 31, 32, 33, 34, 35, 36, 37, 38];
+/// The minors that wdev supports, and the first that is newer than it knows.
+pub(crate) fn minors() -> Vec<u32> {
+    let mut minors = supported::minors();
+    assert!(minors.len() > 8, "{minors:?}");
+    minors.push(supported::newest_minor() + 1);
+    minors
+}
 
 /// The sandbox of these lines of `variables.yml`.
 pub(crate) fn config(text: &str) -> Config {

@@ -121,7 +121,7 @@ fn check(
         }
     };
     if !good {
-        faults.push(format!("{path} is no {}: {value}", r#type));
+        faults.push(format!("{path} is no {type}: {value}"));
     }
 }
 

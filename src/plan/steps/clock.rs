@@ -126,10 +126,8 @@ impl Step for Clock {
 
     async fn probe(&self, cx: &Context) -> Result<Probe> {
         let (report, reading) = self.ask(cx).await?;
-        let Some(reading) = reading else {
-            return Ok(judge(report));
-        };
-        Ok(reading.complaint().map_or(Probe::InPlace, Probe::Missing))
+        let complaint = reading.and_then(Reading::complaint);
+        Ok(complaint.map_or_else(|| judge(report), Probe::Missing))
     }
 
     async fn run(&self, cx: &Context) -> Result<Done> {

@@ -17,8 +17,6 @@ use crate::kubeconfig::{Access, file};
 
 /// The step's id.
 pub const ID: &str = "kubeconfig";
-/// The fact that names the cluster's version of Kubernetes.
-pub const KUBERNETES: &str = "kubernetes";
 /// How long a connection to the API server may take.
 const CONNECT: Duration = Duration::from_secs(10);
 const SECRET: &str = "kubeconfig";
@@ -34,7 +32,6 @@ pub struct Kubeconfig {
     /// The name of cluster, user and context.
     name: String,
     address: Ipv4Addr,
-    version: String,
     simulated: bool,
 }
 
@@ -64,7 +61,6 @@ pub fn step(build: &Build) -> Result<Kubeconfig> {
         folder: build.folder.clone(),
         name,
         address,
-        version: build.config.kubernetes.version.clone(),
         simulated: build.provider == ProviderName::Sim,
     })
 }
@@ -196,10 +192,7 @@ impl Step for Kubeconfig {
         let text = access.render(&self.name, remark)?;
         write_whole(&self.folder.kubeconfig(), text.as_bytes())?;
         Ok(Done {
-            facts: inputs([
-                ("server", access.server),
-                (KUBERNETES, self.version.clone()),
-            ]),
+            facts: inputs([("server", access.server)]),
             ..Done::default()
         })
     }
@@ -324,7 +317,6 @@ mod tests {
                 folder: folder.clone(),
                 name: name("default"),
                 address: Ipv4Addr::LOCALHOST,
-                version: "v1.36.1".to_owned(),
                 simulated,
             };
             let node = Arc::new(Node(Mutex::new(access(server))));

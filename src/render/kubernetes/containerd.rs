@@ -3,22 +3,10 @@
 use serde::Serialize;
 
 use super::{CgroupDriver, Cluster};
-use crate::config::model::Proxy;
 use crate::error::{Failure, Kind, Result};
 use crate::os::Os;
 use crate::release::containerd::{Form, Version};
 use crate::render::render;
-
-/// Where the configuration lies on a Linux node.
-pub const CONFIG_PATH: &str = "/etc/containerd/config.toml";
-/// The folder of the user's own parts of it, on a Linux node.
-pub const IMPORTS_FOLDER: &str = "/etc/containerd/conf.d";
-/// The folder of the CNI plugins on a Linux node.
-pub const CNI_PLUGINS: &str = "/opt/cni/bin";
-/// The folder of the CNI configuration on a Linux node.
-pub const CNI_CONFIGURATION: &str = "/etc/cni/net.d";
-/// Where the proxy of containerd's service lies on a Linux node; it may hold a password.
-pub const PROXY_PATH: &str = "/etc/systemd/system/containerd.service.d/proxy.conf";
 
 /// A configuration and the versions of containerd that it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,24 +61,23 @@ impl Cluster<'_> {
     }
 
     fn containerd_in(&self, form: &Form, os: Os) -> Result<String> {
-        let linux = os == Os::Linux;
+        // A relative path begins at the folder of the configuration.
+        let (imports, cni_plugins, cni_configuration) = match os {
+            Os::Linux => (
+                "/etc/containerd/conf.d/*.toml",
+                "/opt/cni/bin",
+                "/etc/cni/net.d",
+            ),
+            Os::Windows => ("conf.d/*.toml", "c:/opt/cni/bin", "c:/etc/cni/net.d"),
+        };
         let view = View {
             version: form.version,
             bin_dirs: form.bin_dirs,
-            // A relative path begins at the folder of the configuration.
-            imports: vec![if linux {
-                "/etc/containerd/conf.d/*.toml"
-            } else {
-                "conf.d/*.toml"
-            }],
+            imports: vec![imports],
             sandbox_image: self.images.pause(),
-            cni_plugins: if linux { CNI_PLUGINS } else { "c:/opt/cni/bin" },
-            cni_configuration: if linux {
-                CNI_CONFIGURATION
-            } else {
-                "c:/etc/cni/net.d"
-            },
-            runc: linux,
+            cni_plugins,
+            cni_configuration,
+            runc: os == Os::Linux,
             systemd_cgroup: self.cgroup_driver() == CgroupDriver::Systemd,
         };
         let template = match form.version {
@@ -99,43 +86,4 @@ impl Cluster<'_> {
         };
         render(template, &view)
     }
-}
-
-/// The text of [`PROXY_PATH`], a secret; nothing when there is no proxy.
-///
-/// # Errors
-/// `Configuration` for a value with a control character: a unit's file has no line for it.
-pub fn proxy(proxy: &Proxy) -> Result<Option<String>> {
-    let no_proxy = (!proxy.no_proxy.is_empty()).then(|| proxy.no_proxy.join(","));
-    let mut lines = String::new();
-    for (name, value) in [
-        ("HTTP_PROXY", proxy.http.as_ref()),
-        ("HTTPS_PROXY", proxy.https.as_ref()),
-        ("NO_PROXY", no_proxy.as_ref()),
-    ] {
-        if let Some(value) = value {
-            lines.push_str(&environment(name, value)?);
-        }
-    }
-    let wanted = proxy.http.is_some() || proxy.https.is_some();
-    Ok(wanted.then(|| {
-        format!("# The proxy through which images are pulled. Written by wdev.\n[Service]\n{lines}")
-    }))
-}
-
-/// A line that sets a variable of a service. systemd.exec(5), `Environment=`; systemd.syntax(7), "Quoting";
-/// systemd.unit(5), "Specifiers".
-fn environment(name: &str, value: &str) -> Result<String> {
-    if value.chars().any(char::is_control) {
-        let message = format!("the value of {name} holds a control character");
-        let failure = Failure::new(Kind::Configuration, message);
-        return Err(Box::new(
-            failure.advise("correct `network.proxy`").permanent(),
-        ));
-    }
-    let value = value
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('%', "%%");
-    Ok(format!("Environment=\"{name}={value}\"\n"))
 }

@@ -16,10 +16,6 @@ use crate::render::render;
 /// The port of kube-apiserver.
 pub const PORT: u16 = 6443;
 
-/// The flags that `kubeadm init` needs beside its configuration: the token that it makes for itself is
-/// not to be printed.
-pub const INIT_FLAGS: [&str; 1] = ["--skip-token-print"];
-
 /// Where the policy of the audit log lies on the control plane.
 pub const AUDIT_POLICY: &str = "/etc/wdev/audit-policy.yaml";
 
@@ -100,7 +96,8 @@ struct Join {
 
 impl Cluster<'_> {
     /// The configuration of `kubeadm init`: the documents `InitConfiguration`,
-    /// `ClusterConfiguration`, `KubeletConfiguration` and `KubeProxyConfiguration`. Run it with [`INIT_FLAGS`].
+    /// `ClusterConfiguration`, `KubeletConfiguration` and `KubeProxyConfiguration`. It is run with
+    /// `--skip-token-print`: kubeadm makes a token for itself in any case.
     ///
     /// # Errors
     /// `Configuration` for what this version cannot be told.

@@ -3,18 +3,14 @@
 use super::{Argument, Cluster, Member};
 use crate::error::{Failure, Kind, Result};
 use crate::os::Os;
-use crate::release::kubelet::gone;
+use crate::release::kubelet::removed_in;
 
 /// The text of the kubelet's unit.
 pub const UNIT: &str = include_str!("../../../templates/kubernetes/kubelet.service");
-/// Where it lies.
-pub const UNIT_PATH: &str = "/etc/systemd/system/kubelet.service";
 /// The text of the drop-in for nodes that kubeadm makes: the files that kubeadm writes, and which of them
 /// the kubelet reads. Upstream: kubernetes/website,
 /// setup/production-environment/tools/kubeadm/kubelet-integration.
 pub const DROP_IN: &str = include_str!("../../../templates/kubernetes/10-kubeadm.conf");
-/// Where it lies.
-pub const DROP_IN_PATH: &str = "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf";
 
 impl Cluster<'_> {
     /// The arguments of the kubelet on one node, beside those that kubeadm writes itself: the node's
@@ -49,7 +45,8 @@ impl Cluster<'_> {
     }
 
     fn check(&self, argument: &Argument) -> Result<()> {
-        let Some(gone) = gone(&argument.name, self.minor()) else {
+        let removed = removed_in(&argument.name).filter(|minor| *minor <= self.minor());
+        let Some(minor) = removed else {
             return Ok(());
         };
         let message = format!(
@@ -58,7 +55,7 @@ impl Cluster<'_> {
         );
         Err(Box::new(
             Failure::new(Kind::Configuration, message)
-                .because(format!("Kubernetes 1.{} removed it", gone.minor))
+                .because(format!("Kubernetes 1.{minor} removed it"))
                 .advise(format!(
                     "remove `{}` from `kubernetes.extra_args.kubelet`",
                     argument.name

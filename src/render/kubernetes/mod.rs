@@ -19,11 +19,9 @@ use crate::release::Release;
 use crate::release::images::Images;
 use crate::release::kubeadm::Api;
 
-pub use kubeadm::{AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, INIT_FLAGS, PORT};
-pub use kubelet::{DROP_IN, DROP_IN_PATH, UNIT, UNIT_PATH};
-
-/// The folder of the programs that wdev installs on Linux nodes. [`UNIT`] and [`DROP_IN`] name it.
-pub const BIN_FOLDER: &str = "/usr/local/bin";
+pub use containerd::Variant;
+pub use kubeadm::{AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, PORT};
+pub use kubelet::{DROP_IN, UNIT};
 
 /// A cluster, as its configurations see it.
 #[derive(Debug, Clone)]
