@@ -42,7 +42,8 @@ case "$1 $2" in
     ;;
   "reset --force")
     [[ ! -e reset-fails ]] || { echo "no reset with abcdef.0123456789abcdef"; exit 1; }
-    rm -rf etc/manifests etc/pki etc/*.conf kubelet api
+    rm -rf etc/manifests etc/pki etc/*.conf kubelet
+    [[ -e own-address ]] || rm -rf api
     ;;
   "join --config")
     cp "$3" used-config
@@ -51,6 +52,7 @@ case "$1 $2" in
     echo "bootstrap token abcdef.0123456789abcdef is used"
     [[ ! -e join-fails ]] || exit 1
     mkdir -p etc/pki kubelet api
+    rm -f api/refuses
     cp ca etc/pki/ca.crt
     echo x >etc/kubelet.conf; echo x >kubelet/config.yaml; cp own-address api/address; : >kubelet-runs
     ;;
@@ -163,6 +165,13 @@ impl World {
     /// Whether there is such a file.
     pub fn has(&self, path: &str) -> bool {
         self.node.path(path).exists()
+    }
+
+    /// Whether kubeadm was called since the last time that this or [`Self::asked`] was asked.
+    pub fn called_kubeadm(&self) -> bool {
+        self.asked()
+            .lines()
+            .any(|line| line.starts_with("kubeadm "))
     }
 
     /// Who was called since the last time that this was asked.
