@@ -14,7 +14,7 @@ use super::progress::{Meter, Tally};
 use super::transfer::{Transfer, joined};
 use super::web::{Web, unless_stopped};
 use super::{HttpSite, Limits, Stored, Wanted, checksum, fault, lock, own};
-use crate::channel::Io;
+use crate::channel::{Io, Secret};
 use crate::clock::Clock;
 use crate::config::model::Artifacts;
 use crate::config::redact_url;
@@ -108,6 +108,15 @@ impl Store {
             let _ = file.set_modified(SystemTime::now());
         }
         Some(path)
+    }
+
+    /// Where a node fetches a URL from by itself: from the mirror, where there is one. It may hold a
+    /// password.
+    ///
+    /// # Errors
+    /// `Configuration` when it is no URL of the web.
+    pub fn address(&self, url: &str) -> Result<Secret> {
+        Ok(self.0.web.address(url)?.whole())
     }
 
     /// The SHA-256 of what a URL once gave.

@@ -11,7 +11,7 @@ use reqwest::{Client, Response, Url, redirect};
 
 use super::Limits;
 use super::fault::{self, Trouble};
-use crate::channel::Io;
+use crate::channel::{Io, Secret};
 use crate::clock::Clock;
 use crate::config::redact_url;
 use crate::error::{Failure, Kind, Result};
@@ -35,6 +35,11 @@ impl Address {
     /// Whether it is a mirror's.
     pub fn mirrored(&self) -> bool {
         self.origin.is_some()
+    }
+
+    /// All of it, with the password that it may hold.
+    pub fn whole(&self) -> Secret {
+        Secret::new(self.url.as_str())
     }
 
     /// What a mirror has a copy of.

@@ -58,7 +58,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             stop: signals::stop(),
         };
         let store = Store::of_user(&config.artifacts, Clock::new())?;
-        fetch::all(&release.artifacts, &store, &io).await
+        fetch::files(&release.artifacts, &store, &io).await
     })?;
     if format == Format::Json {
         let files: Vec<_> = fetched.iter().map(row).collect();

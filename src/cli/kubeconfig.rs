@@ -27,6 +27,10 @@ Examples:
 
 `--merge` and `--remove` change the first file of KUBECONFIG, or .kube/config in your home folder, and
 nothing in it but the sandbox's own entries. `wdev destroy` removes them too.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(super) struct Arguments {
     /// Print where the sandbox's kubeconfig is, instead of the text.
     #[arg(long, conflicts_with_all = ["merge", "remove"])]
@@ -49,7 +53,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         let _lock = folder.lock("kubeconfig")?;
         let failures = remove_all(&folder, ui);
         return match failures.into_iter().next() {
-            Some(failure) => Err(failure),
+            Some(failure) => Err(Box::new(failure)),
             None => Ok(0),
         };
     }
@@ -125,11 +129,11 @@ fn add(folder: &SandboxFolder, record: &Record, path: &Path, use_it: bool, ui: &
 }
 
 /// Takes out all that was merged; what could not be taken out comes back. The sandbox's lock is held.
-pub(super) fn remove_all(folder: &SandboxFolder, ui: &Ui) -> Vec<Box<Failure>> {
+pub(super) fn remove_all(folder: &SandboxFolder, ui: &Ui) -> Vec<Failure> {
     let record = folder.merged();
     let merged = match Merged::read(&record) {
         Ok(merged) => merged,
-        Err(failure) => return vec![failure],
+        Err(failure) => return vec![*failure],
     };
     let mut failures = Vec::new();
     for merged in merged.files {
@@ -141,11 +145,11 @@ pub(super) fn remove_all(folder: &SandboxFolder, ui: &Ui) -> Vec<Box<Failure>> {
                 user_file.display()
             )),
             Ok(false) => {}
-            Err(failure) if merged.name.is_empty() => failures.push(failure),
-            Err(failure) => failures.push(Box::new(failure.advise(format!(
+            Err(failure) if merged.name.is_empty() => failures.push(*failure),
+            Err(failure) => failures.push(failure.advise(format!(
                 "what wdev merged there is called `{}`",
                 merged.name
-            )))),
+            ))),
         }
     }
     failures

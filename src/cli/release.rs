@@ -16,6 +16,7 @@ use crate::plan::Testbed;
 use crate::plan::node::worker_os;
 use crate::plan::record::Record;
 use crate::release::{self, Exact, Origin, Release, Subject, Version, lock};
+use crate::stop::Stop;
 use crate::ui::{Ui, Verbosity};
 
 /// How far a command may go to find out.
@@ -116,17 +117,35 @@ pub(super) fn ask(config: &Config, ui: &Ui) -> Result<Exact> {
     Ok(resolved.exact)
 }
 
+/// The version of the checkout that components are built from, where that is not the cluster's.
+fn built(wish: Wish<'_>, release: &Release) -> Result<Option<Version>> {
+    let kubernetes = &wish.config.kubernetes;
+    let another = !kubernetes.build.is_empty()
+        && release.origin != Origin::Source
+        && wish.provider != ProviderName::Sim;
+    let Some(checkout) = kubernetes.source.as_deref().filter(|_| another) else {
+        return Ok(None);
+    };
+    let stop = Stop::never();
+    block_on(
+        false,
+        release::source::version(checkout, Clock::new(), &stop),
+    )
+    .map(Some)
+}
+
 /// Tells what a version says about the rest of the configuration.
 ///
 /// # Errors
 /// `Configuration` when they do not go together.
-pub(super) fn check(loaded: &Loaded, release: &Release, ui: &Ui) -> Result<()> {
+pub(super) fn check(wish: Wish<'_>, loaded: &Loaded, release: &Release, ui: &Ui) -> Result<()> {
+    let built = built(wish, release)?;
     let subject = Subject {
         config: &loaded.config,
         version: &release.kubernetes,
         origin: release.origin,
-        built: None,
-        removed: |_| None,
+        built: built.as_ref(),
+        removed: release::kubelet::removed_in,
     };
     let found = release::check_located(&subject, loaded);
     let (errors, warnings): (Vec<_>, Vec<_>) = found

@@ -77,7 +77,7 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
         earlier: earlier.as_ref(),
     };
     let release = release::settle(wish, effort, ui)?;
-    release::check(&session.loaded, &release, ui)?;
+    release::check(wish, &session.loaded, &release, ui)?;
     let store = match effort {
         Effort::Ask | Effort::Locked if provider != ProviderName::Sim => {
             Some(Store::of_user(&config.artifacts, Clock::new())?)

@@ -86,12 +86,12 @@ impl Access {
     /// # Errors
     /// When a value cannot be part of a YAML text.
     pub fn render(&self, name: &str, remark: &str) -> Result<String> {
-        let mut text = format!("# {remark}\napiVersion: v1\nkind: Config\n");
+        let mut parts = vec![format!("# {remark}\napiVersion: v1\nkind: Config")];
         for entry in self.entries(name) {
-            text += &format!("{}:\n{}\n", entry.list, entry.block("", "\n")?);
+            parts.push(format!("{}:\n{}", entry.list, entry.block("", "\n")?));
         }
-        text += &format!("current-context: {}\n", YAML.quote(name)?);
-        Ok(text)
+        parts.push(format!("current-context: {}\n", YAML.quote(name)?));
+        Ok(parts.join("\n"))
     }
 }
 

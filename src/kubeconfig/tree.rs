@@ -179,11 +179,10 @@ impl<'a> Builder<'a> {
         loop {
             match self.next()? {
                 (Event::StreamEnd, _) => break,
-                (Event::StreamStart | Event::DocumentEnd, _) => {}
                 (Event::DocumentStart(..), _) if root.is_some() => {
                     return Err("it holds more than one document".to_owned());
                 }
-                (Event::DocumentStart(..), _) => {}
+                (Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd, _) => {}
                 (event, range) => root = Some(self.node(event, range, 0)?),
             }
         }

@@ -77,11 +77,20 @@ fn no_such_version(artifact: &Artifact, url: &str) -> Box<Failure> {
     )
 }
 
-/// Brings all artifacts into the cache; they come back with their hashes, and with what is there.
+/// Brings all artifacts into the cache; they come back with their hashes.
 ///
 /// # Errors
 /// Those of [`with_hashes`] and of [`Store::ensure_all`]; `Host` when the user's own build is not there.
-pub async fn all(
+pub async fn all(artifacts: &[Artifact], store: &Store, io: &Io) -> Result<Vec<Artifact>> {
+    let files = files(artifacts, store, io).await?;
+    Ok(files.into_iter().map(|(artifact, _)| artifact).collect())
+}
+
+/// The same, each with its file in the cache.
+///
+/// # Errors
+/// Those of [`all`].
+pub async fn files(
     artifacts: &[Artifact],
     store: &Store,
     io: &Io,

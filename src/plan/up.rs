@@ -205,6 +205,7 @@ fn equipped(build: &Build, script: GuestStep, artifacts: Vec<Artifact>) -> Equip
         script,
         artifacts,
         store: build.store.cloned(),
+        guest_download: build.config.artifacts.guest_download,
     }
 }
 

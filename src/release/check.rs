@@ -220,8 +220,11 @@ fn no_proxy(subject: &Subject<'_>, found: &mut Vec<Finding>) {
         Finding::new(
             Severity::Warning,
             "network.proxy.no_proxy",
-            "the proxy would be asked for the cluster's own addresses",
+            "the list of what is reached without the proxy lacks the cluster's own addresses",
         )
-        .note(format!("add to `no_proxy`: {}", missing.join(", "))),
+        .note(format!(
+            "wdev's nodes reach them directly all the same; for whatever else reads this list, add: {}",
+            missing.join(", ")
+        )),
     );
 }

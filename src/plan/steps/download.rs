@@ -100,7 +100,7 @@ impl Step for Download {
             .as_ref()
             .ok_or_else(|| not_built(&self.title()))?;
         let all = fetch::all(&self.release.artifacts, store, &cx.io).await?;
-        let fact = |(artifact, _): (Artifact, _)| (fetch::name(&artifact), artifact.sha256);
+        let fact = |artifact: Artifact| (fetch::name(&artifact), artifact.sha256);
         Ok(Done {
             facts: all.into_iter().map(fact).collect(),
             proven: true,

@@ -11,6 +11,7 @@ use crate::error::{Failure, Kind, Result};
 use crate::names::LaneName;
 use crate::plan::fetch;
 use crate::release::Artifact;
+use crate::render::linux::fetch as fetch_on_node;
 
 /// The folder on a Linux node in which files wait for the script that installs them.
 pub const FOLDER: &str = "/var/cache/wdev";
@@ -27,6 +28,8 @@ pub struct Equipped {
     pub artifacts: Vec<Artifact>,
     /// Where the files are; none in a simulation, and where nothing is ever run.
     pub store: Option<Store>,
+    /// Whether the node fetches by itself what has an address.
+    pub guest_download: bool,
 }
 
 impl Equipped {
@@ -42,8 +45,33 @@ impl Equipped {
         Ok(script)
     }
 
+    /// What brings the artifacts that have an address onto the node without the host; nothing when there
+    /// are none, or the host is to bring them.
+    fn fetching(&self, cx: &Context) -> Result<Option<Script>> {
+        let Some(store) = self.store.as_ref().filter(|_| self.guest_download) else {
+            return Ok(None);
+        };
+        let has_address = |artifact: &&Artifact| artifact.url.starts_with("https://");
+        let artifacts: Vec<&Artifact> = self.artifacts.iter().filter(has_address).collect();
+        if artifacts.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<&str> = artifacts.iter().map(|one| one.name.as_str()).collect();
+        let mut script = self.script_for(Mode::Run, cx)?;
+        script.name = format!("{}-fetch", script.name);
+        script.text = Some(fetch_on_node(&names)?);
+        for artifact in artifacts {
+            let url = format!("url_{}", artifact.name.replace('-', "_"));
+            script.secrets.insert(url, store.address(&artifact.url)?);
+        }
+        Ok(Some(script))
+    }
+
     async fn bring(&self, cx: &Context) -> Result<()> {
         let channel = cx.channel();
+        if let Some(script) = self.fetching(cx)? {
+            channel.run(&script, &cx.io).await?;
+        }
         for artifact in &self.artifacts {
             let hash = hash(artifact, cx)?;
             let to = format!("{FOLDER}/{}", artifact.name);
