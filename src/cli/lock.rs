@@ -119,8 +119,7 @@ fn with_hashes(mut release: Release, wish: Wish<'_>, ui: &Ui) -> Result<Release>
         let found = fetch::with_hashes(&theirs, &store, &io).await?;
         let (known, unknown): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|one| !one.sha256.is_empty());
-        let downloaded = fetch::all(&unknown, &store, &io).await?.into_iter();
-        let downloaded = downloaded.map(|(artifact, _)| artifact).collect();
+        let downloaded = fetch::all(&unknown, &store, &io).await?;
         Ok([known, downloaded, mine].concat())
     })?;
     Ok(release)
