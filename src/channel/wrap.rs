@@ -300,6 +300,11 @@ impl Reader {
         Said::Protocol
     }
 
+    /// The secrets that the script has reported so far.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.report.secrets.values()
+    }
+
     /// How the script ended, with what it reported; nothing when its end was not proven.
     #[must_use]
     pub fn finish(mut self, mode: Mode) -> Option<(End, Report)> {

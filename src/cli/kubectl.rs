@@ -6,9 +6,10 @@ use std::process::Command;
 use clap::Args;
 
 use super::run::block_on;
-use super::{Format, Globals, kubeconfig, session, signals};
+use super::{Format, Globals, Overrides, kubeconfig, own_kubectl, session, signals};
 use crate::clock::Clock;
-use crate::config::model::ProviderName;
+use crate::config;
+use crate::config::model::{Artifacts, ProviderName};
 use crate::error::{Failure, Kind, Result};
 use crate::home::SandboxFolder;
 use crate::kubeconfig::{Access, file, kubectl};
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     args: Vec<OsString>,
 }
 
-pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<u8> {
+pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     globals.format(&[Format::Text])?;
     let (folder, record) = session::recorded(globals)?;
     let path = kubeconfig::made(&folder, &record)?;
@@ -49,9 +50,21 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
         .release
         .as_ref()
         .map(|release| release.kubernetes.minor());
-    let program = block_on(false, async {
-        kubectl::program(None, which::which("kubectl").ok(), minor, Clock::new()).await
-    })?;
+    let artifacts = artifacts(globals);
+    let own = own_kubectl::at_hand(&folder, &record, &artifacts)?;
+    let installed = which::which("kubectl").ok();
+    let found = block_on(false, kubectl::program(own, installed, minor, Clock::new()));
+    let program = match found {
+        Ok(program) => program,
+        Err(missing) if minor.is_some() && !artifacts.offline => {
+            match own_kubectl::downloaded(&folder, &record, &artifacts, ui) {
+                Ok(Some(program)) => program,
+                Ok(None) => return Err(missing),
+                Err(failed) => return Err(Box::new(missing.because(failed.message))),
+            }
+        }
+        Err(failure) => return Err(failure),
+    };
     let mut command = Command::new(&program);
     command.args(&arguments.args).env("KUBECONFIG", &path);
     if let Some(direct) = direct(&folder) {
@@ -69,6 +82,15 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, _ui: &Ui) -> Result<
     })?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.unwrap_or(1))
+}
+
+/// Where downloads come from; a configuration that is broken or gone does not matter here.
+fn artifacts(globals: &Globals) -> Artifacts {
+    session::request(globals, &Overrides::default())
+        .ok()
+        .and_then(|request| config::load(&request).ok())
+        .map(|loaded| loaded.config.artifacts)
+        .unwrap_or_default()
 }
 
 /// `NO_PROXY` with the cluster's address, where a proxy would get in the way: it is on this host.

@@ -1,6 +1,7 @@
 //! `wdev lock`
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::json;
@@ -101,7 +102,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         lock::listed(&release).count(),
     );
     for change in changes {
-        said.push_str(&format!("  {change}\n"));
+        let _ = writeln!(said, "  {change}");
     }
     ui.out(&said)?;
     Ok(0)

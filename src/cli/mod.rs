@@ -12,6 +12,7 @@ mod kubectl;
 mod list;
 mod lock;
 mod man;
+mod own_kubectl;
 mod plan;
 mod preflight;
 mod provider;

@@ -24,9 +24,12 @@ pub async fn with_hashes(artifacts: &[Artifact], store: &Store, io: &Io) -> Resu
     for artifact in artifacts {
         let mut artifact = artifact.clone();
         if artifact.sha256.is_empty() && artifact.proof == Proof::Upstream {
-            match from_upstream(&artifact, &site).await? {
-                Some(hash) => artifact.sha256 = hash,
-                None => artifact.proof = Proof::FirstDownload,
+            match from_upstream(&artifact, &site).await {
+                Ok(Some(hash)) => artifact.sha256 = hash,
+                Ok(None) => artifact.proof = Proof::FirstDownload,
+                // Then the files themselves are missing too, and are all named at once.
+                Err(_) if store.is_offline() => {}
+                Err(failure) => return Err(failure),
             }
         }
         found.push(artifact);

@@ -131,7 +131,7 @@ fn others_finish_unless_they_are_told_not_to() {
     let (env, ran) = with(&[fault], &[]);
     ran.exits(6).prints("winw1 failed");
     let done = env.status()["nodes"][0]["done"].as_u64().unwrap();
-    assert_eq!(done, 11, "all but `cluster-ready`: {ran}");
+    assert_eq!(done, 14, "all but `cluster-ready`: {ran}");
 
     let (env, ran) = with(&[fault], &["--fail-fast"]);
     ran.exits(6)
@@ -148,7 +148,7 @@ fn a_seed_gives_the_same_run_again() {
         let env = Env::new();
         let ran = env.up(&["--sim-seed", seed]);
         let from = ran.exits(0).out.find("done in").unwrap();
-        let to = ran.out.find("logs").unwrap();
+        let to = ran.out.find("kubeconfig").unwrap();
         ran.out[from..to].to_owned()
     };
     assert_eq!(times("7"), times("7"));

@@ -123,7 +123,12 @@ fn a_journal_that_may_not_be_written_is_named() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_stops_the_run_and_the_next_goes_on() {
-    let whole = Env::new();
+    // The journal must be longer than any other file.
+    let many = |env: Env| {
+        env.write("variables.yml", "workers: [{}, {}, {}, {}, {}, {}]\n");
+        env
+    };
+    let whole = many(Env::new());
     whole.up(&["-q"]).exits(0);
     let journal = fs::metadata(whole.journal()).unwrap().len();
     let largest = ["cp", "winw1"]
@@ -138,7 +143,7 @@ fn a_full_disk_stops_the_run_and_the_next_goes_on() {
         "the journal is too short for this test"
     );
 
-    let env = Env::new();
+    let env = many(Env::new());
     let line = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$@\"");
     env.shell(&line, &["up", "--provider", "sim"])
         .exits(4)

@@ -116,6 +116,9 @@ fn signals_are_kubectls() {
 fn what_is_missing_is_named() {
     let host = Kubectl::new("exit 0");
     fs::remove_file(host.0.env.root().join("bin/kubectl")).unwrap();
+    host.0
+        .env
+        .write("variables.yml", "artifacts: {offline: true}\n");
     host.run(&["kubectl", "get", "nodes"])
         .exits(4)
         .says("there is no `kubectl` on your `PATH`")

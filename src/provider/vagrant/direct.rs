@@ -129,7 +129,7 @@ pub(super) async fn run(node: &Node, script: &Script, io: &Io) -> Result<Report>
             _ => listener.show(text),
         };
         let ended = node.talk(order, io, &mut take).await;
-        let (end, tail) = listener.finish(script.mode);
+        let (end, tail, _) = listener.finish(script.mode);
         let ended = ended.map_err(|mut failure| {
             // The client's own lines may hold what the script was given or made.
             failure.output.clone_from(&tail);

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use super::node::{Node, read, write};
 use crate::channel::wrap::{End, Reader, Said};
 use crate::channel::{Io, Line, Mode, Report, Script, Secret};
@@ -15,7 +18,7 @@ const SHORTEST_SECRET: usize = 6;
 /// Takes a script's output, shows what is to be shown, and keeps what it proves.
 pub(super) struct Listener<'a> {
     reader: Reader,
-    secrets: Vec<Secret>,
+    hidden: Hidden,
     /// The last lines that the user saw.
     pub tail: Vec<String>,
     io: &'a Io,
@@ -25,7 +28,7 @@ impl<'a> Listener<'a> {
     pub fn new(script: &Script, nonce: &str, io: &'a Io) -> Self {
         Self {
             reader: Reader::new(nonce),
-            secrets: script.secrets.values().cloned().collect(),
+            hidden: Hidden::new(script),
             tail: Vec::new(),
             io,
         }
@@ -33,7 +36,11 @@ impl<'a> Listener<'a> {
 
     /// Takes a line of the wrapped script.
     pub fn line(&mut self, line: &str) {
-        for said in self.reader.line(line) {
+        let said = self.reader.line(line);
+        for made in self.reader.secrets() {
+            self.hidden.add(made);
+        }
+        for said in said {
             match said {
                 Said::Output(text) => self.show(&text),
                 Said::Waiting(seconds) => self.io.note(format!(
@@ -44,14 +51,9 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Shows a line, without the secrets that the script was given.
+    /// Shows a line, without the secrets that the script was given or has made.
     pub fn show(&mut self, text: &str) {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if secret.reveal().len() >= SHORTEST_SECRET {
-                text = text.replace(secret.reveal(), "***");
-            }
-        }
+        let text = self.hidden.hide(text);
         if self.tail.len() == crate::process::TAIL {
             self.tail.remove(0);
         }
@@ -62,9 +64,40 @@ impl<'a> Listener<'a> {
         });
     }
 
-    /// How the script ended, when it proved its end, and the last lines that it said.
-    pub fn finish(self, mode: Mode) -> (Option<(End, Report)>, Vec<String>) {
-        (self.reader.finish(mode), self.tail)
+    /// How the script ended, when it proved its end, the last lines that it said, and what no message
+    /// about it may hold.
+    pub fn finish(self, mode: Mode) -> (Option<(End, Report)>, Vec<String>, Hidden) {
+        (self.reader.finish(mode), self.tail, self.hidden)
+    }
+}
+
+/// What is never shown of a script: its secrets, as they are and in Base64, as they stand in the wrapped
+/// script and in its report.
+#[derive(Debug, Default)]
+pub(super) struct Hidden(Vec<Secret>);
+
+impl Hidden {
+    fn new(script: &Script) -> Self {
+        let mut hidden = Self::default();
+        for secret in script.secrets.values() {
+            hidden.add(secret);
+        }
+        hidden
+    }
+
+    fn add(&mut self, secret: &Secret) {
+        let text = secret.reveal();
+        if text.len() < SHORTEST_SECRET || self.0.contains(secret) {
+            return;
+        }
+        self.0.push(secret.clone());
+        self.0.push(Secret::new(BASE64.encode(text)));
+    }
+
+    /// The text without them.
+    pub fn hide(&self, text: &str) -> String {
+        let secrets = self.0.iter().map(Secret::reveal);
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 
@@ -152,4 +185,60 @@ pub(super) fn nonce() -> Result<String> {
         Failure::new(Kind::Host, "the host has no random numbers").because(error)
     })?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::channel::Os;
+
+    #[test]
+    fn neither_what_a_script_was_given_nor_what_it_made_is_shown() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&shown);
+        let io = Io {
+            output: Arc::new(move |line: Line| sink.lock().unwrap().push(line.text)),
+            ..Io::silent()
+        };
+        let script = Script {
+            name: "join".to_owned(),
+            os: Os::Linux,
+            mode: Mode::Run,
+            text: None,
+            effects: Vec::new(),
+            fingerprint: "f".to_owned(),
+            secrets: BTreeMap::from([("given".to_owned(), Secret::new("it was given"))]),
+        };
+        let mut listener = Listener::new(&script, "n", &io);
+        for line in [
+            "given: it was given".to_owned(),
+            format!("line 7: {}: not found", BASE64.encode("it was given")),
+            format!(
+                "::wdev n secret token {}",
+                BASE64.encode("abcdef.0123456789")
+            ),
+            "made: abcdef.0123456789, and more".to_owned(),
+            format!("again {}", BASE64.encode("abcdef.0123456789")),
+        ] {
+            listener.line(&line);
+        }
+        assert_eq!(
+            *shown.lock().unwrap(),
+            [
+                "given: ***",
+                "line 7: ***: not found",
+                "made: ***, and more",
+                "again ***"
+            ]
+        );
+        let (_, tail, hidden) = listener.finish(Mode::Run);
+        assert!(
+            tail.iter().all(|line| !line.contains("0123456789")),
+            "{tail:?}"
+        );
+        assert_eq!(hidden.hide("x abcdef.0123456789"), "x ***");
+    }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::call::Ended;
-use super::listen::{Listener, Unseen, judge, nonce};
+use super::listen::{Hidden, Listener, Unseen, judge, nonce};
 use super::lock::Held;
 use super::node::{Node, write};
 use super::records::Entry;
@@ -36,14 +36,17 @@ pub(super) async fn provision_held(
     io: &Io,
 ) -> Result<Report> {
     let nonce = nonce()?;
-    let provisioner = match script.mode {
-        Mode::Run => script.name.as_str(),
-        Mode::Probe => PROBE,
-    };
     let unseen = Unseen::new(node, script);
     let earlier = unseen.earlier()?;
     let steps = node.caller.dir.join("steps").join(node.name());
-    let path = steps.join(format!("{provisioner}.{}", node.machine.os.script_ending()));
+    let file = |name: &str| steps.join(format!("{name}.{}", node.machine.os.script_ending()));
+    // A script that is made for the moment, such as a join, has no file and no provisioner of its own:
+    // that of the probes runs whatever is in its file.
+    let provisioner = match script.mode {
+        Mode::Run if file(&script.name).exists() => script.name.as_str(),
+        Mode::Run | Mode::Probe => PROBE,
+    };
+    let path = file(provisioner);
     let written = Written::new(node, path, script, &nonce, &earlier)?;
     unseen.begins(&nonce, &earlier)?;
     let mut listener = Listener::new(script, &nonce, io);
@@ -52,11 +55,11 @@ pub(super) async fn provision_held(
     let args = ["provision", node.name(), "--provision-with", provisioner];
     let ended = node.call(held, &args, LONGEST, io, &mut take).await;
     drop(written);
-    let (end, tail) = listener.finish(script.mode);
+    let (end, tail, hidden) = listener.finish(script.mode);
     let ended = ended.map_err(|mut failure| {
         // Vagrant's own lines may hold what the script was given or made.
         failure.output.clone_from(&tail);
-        failure
+        without(&hidden, failure)
     })?;
     if end.is_some() {
         unseen.was_seen()?;
@@ -71,8 +74,16 @@ pub(super) async fn provision_held(
         Some(end) => judge(node, script, end, io)
             .map_err(|failure| Box::new(failure.command(&ended.command).output(tail))),
         None if ended.finished.ok() => Err(Box::new(judged.unproven().output(tail))),
-        None => Err(Box::new(judged.by_vagrant(tail))),
+        None => Err(without(&hidden, Box::new(judged.by_vagrant(tail)))),
     }
+}
+
+/// The failure, whose causes may quote what Vagrant said, without what is not to be shown.
+fn without(hidden: &Hidden, mut failure: Box<Failure>) -> Box<Failure> {
+    for cause in &mut failure.causes {
+        *cause = hidden.hide(cause);
+    }
+    failure
 }
 
 /// What Vagrant printed about a script, beside the script's own output.
@@ -87,7 +98,7 @@ struct Seen {
 impl Seen {
     fn take(&mut self, entry: &Entry, node: &str, listener: &mut Listener<'_>) {
         let record = match entry {
-            Entry::Raw(text) => return listener.show(text),
+            Entry::Raw(text) => return listener.line(text),
             Entry::Record(record) => record,
         };
         if record.target != node {
