@@ -19,7 +19,9 @@ use wdev::event::Body;
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
 /// phase `prepare`.
-const BUILT: [&str; 6] = ["machine", "clock", "facts", "hosts", "kernel", "swap"];
+const BUILT: [&str; 8] = [
+    "machine", "clock", "facts", "hosts", "kernel", "swap", "dns", "proxy",
+];
 const FIRST_HOOK: &str = "hook-prepare-1";
 const SECOND_HOOK: &str = "hook-prepare-2";
 const THIRD_HOOK: &str = "hook-prepare-3";
@@ -107,7 +109,7 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
     let sandbox = Sandbox::new("three", 1, &["w1", "w2"], &hooks);
 
     // Up: side by side, in order, with output in events and logs.
-    let ended = sandbox.up_to_the_unbuilt();
+    let ended = sandbox.up_to_the_downloads();
     let events = ended.events();
     let spans = sandbox
         .nodes()
@@ -180,7 +182,7 @@ fn three_machines_come_up_side_by_side_work_and_go_away() {
         "still running: {running}"
     );
     assert_states(&sandbox, "off");
-    let ended = sandbox.up_to_the_unbuilt();
+    let ended = sandbox.up_to_the_downloads();
     let events = ended.events();
     assert_eq!(
         sandbox.machines().into_iter().collect::<BTreeSet<_>>(),
@@ -286,7 +288,7 @@ fn a_killed_run_resumes_without_a_second_copy_of_a_script() {
         lines.iter().any(cut).then_some(())
     });
     release_hook(&sandbox, "cp");
-    let ended = up.end().with_code(6);
+    let ended = up.end().with_code(4);
     assert_adopted(&sandbox, &ended.events());
 
     assert!(is_connected(&sandbox));
@@ -333,14 +335,14 @@ fn an_interrupted_run_resumes_and_holds_the_sandbox_until_it_ends() {
     assert_eq!(sandbox.record("cp", "hold"), ["start"]);
 
     release_hook(&sandbox, "cp");
-    let events = sandbox.up_to_the_unbuilt().events();
+    let events = sandbox.up_to_the_downloads().events();
     assert_adopted(&sandbox, &events);
 
     // A machine that is removed behind wdev's back is made again, and it alone.
     let kept = sandbox.machine("cp");
     let lost = sandbox.machine("w1").expect("w1 is there");
     docker(&["rm", "--force", "--volumes", &lost]).expect("docker removes");
-    let events = sandbox.up_to_the_unbuilt().events();
+    let events = sandbox.up_to_the_downloads().events();
     assert_eq!(events.replaced(), ["w1"]);
     assert_did(&events, "w1", &[FIRST_HOOK]);
     assert_eq!(events.started("cp"), [""; 0]);
@@ -371,8 +373,8 @@ fn two_sandboxes_side_by_side_leave_each_other_alone() {
     a.assert_gone();
 
     // Both at once.
-    let _ = a.up_to_the_unbuilt();
-    let _ = up_b.end().with_code(6);
+    let _ = a.up_to_the_downloads();
+    let _ = up_b.end().with_code(4);
     let mut names = BTreeSet::new();
     let mut ports = BTreeSet::new();
     for sandbox in [&a, &b] {
@@ -453,7 +455,7 @@ fn an_up_waits_for_a_vagrant_that_somebody_else_runs() {
     });
     release_hook(&sandbox, "cp");
     let _ = by_hand.end().with_code(0);
-    let events = up.end().with_code(6).events();
+    let events = up.end().with_code(4).events();
     assert_did(&events, "cp", &[FIRST_HOOK]);
     assert_never_two_copies(&sandbox.record("cp", "hold"));
 
@@ -521,7 +523,7 @@ fn random_kills_never_repeat_finished_steps() {
             finished.clear();
         }
     }
-    let events = sandbox.up_to_the_unbuilt().events();
+    let events = sandbox.up_to_the_downloads().events();
     assert_finished_stay(&sandbox, &events, &finished);
     assert_never_two_copies(&sandbox.record("w1", "work"));
     let greetings = sandbox.record("cp", "greet").len();
@@ -534,10 +536,10 @@ fn random_kills_never_repeat_finished_steps() {
     sandbox.assert_gone();
 }
 
-/// The run whose Vagrant was killed went on to the first step without a script, or ended with a failure of
+/// The run whose Vagrant was killed went on to where it needs the first download, or ended with a failure of
 /// the provider that tells what it ran.
 fn assert_survived(ended: Ended) -> Events {
-    if ended.code == Some(6) {
+    if ended.code == Some(4) {
         return ended.events();
     }
     let ended = ended.with_code(5);

@@ -54,7 +54,7 @@ fn assert_running(host: &Host) {
 fn lifecycle(host: &Host) {
     // A third switch: Vagrant would ask which one is meant.
     host.world("new_switch", r#"{"Name": "Other"}"#);
-    let events = host.up_to_the_unbuilt().events();
+    let events = host.up_to_the_downloads().events();
     let (begun, proven) = events.reboots("cp");
     assert_eq!((begun.len(), proven.len()), (1, 1), "the hook's reboot");
     assert_ne!(begun, proven);
@@ -109,7 +109,7 @@ fn lifecycle(host: &Host) {
         host.switches().contains(&host.switch()),
         "it belongs to the sandbox"
     );
-    let up = host.up_to_the_unbuilt();
+    let up = host.up_to_the_downloads();
     let events = up.events();
     assert!(
         !events.started("cp").contains(&"facts"),

@@ -13,26 +13,23 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use real::emulated::{Emulated, listed, virsh};
-use real::run::{Ended, Events, Run};
+use real::run::{Events, Run};
 use real::sandbox::{Hook, RECORDS};
-use real::{wait_for, wanted};
+use real::{at_the_downloads, wait_for, wanted};
 
-/// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
-/// phase `prepare`.
-const BUILT: [&str; 6] = ["machine", "clock", "facts", "hosts", "kernel", "swap"];
+/// The steps of a Linux machine before the hooks of the phase `prepare`.
+const BUILT: [&str; 8] = [
+    "machine", "clock", "facts", "hosts", "kernel", "swap", "dns", "proxy",
+];
 /// How long a machine may take for anything that it does by itself.
 const LIMIT: Duration = Duration::from_mins(10);
 /// How far the clock of a machine that was brought back must at least be behind: more than wdev takes for
 /// agreement.
 const BEHIND: Duration = Duration::from_secs(8);
 
-/// The `up` came as far as this version of wdev can: to the first step without a script.
-fn to_the_unbuilt(up: Run) -> Events {
-    let ended: Ended = up.end().with_code(6);
-    let events = ended.events();
-    let failure = events.failure().expect("the last event names the failure");
-    assert!(failure.message.contains("not built yet"), "{failure:?}");
-    events
+/// The `up` came to where it needs the first download.
+fn to_the_downloads(up: Run) -> Events {
+    at_the_downloads(&up.end().with_code(4))
 }
 
 fn lines_of(sandbox: &Emulated, node: &str, record: &str) -> Vec<String> {
@@ -56,7 +53,7 @@ fn two_machines_live_through_kills_reboots_and_a_snapshot_and_go_away() {
     // Killed while both boot, and again while one reboots; the third run ends the work.
     kill_in_boot(&sandbox);
     let (old, finished) = kill_in_reboot(&sandbox);
-    let events = to_the_unbuilt(sandbox.start_up());
+    let events = to_the_downloads(sandbox.start_up());
     assert_reboot_proven(&sandbox, &events, &old);
     for node in sandbox.nodes() {
         assert!(events.announced(node).starts_with(&BUILT), "{node}");
@@ -160,7 +157,7 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
         let asked = sandbox.run(&id);
         (asked.code == Some(0) && asked.stdout.trim_end() != w1_boot).then_some(())
     });
-    let events = to_the_unbuilt(sandbox.start_up());
+    let events = to_the_downloads(sandbox.start_up());
     assert_eq!(lines_of(sandbox, "cp", "late"), ["ran"]);
     let (_, proven) = events.reboots("cp");
     assert_eq!(proven.len(), 1);
@@ -177,7 +174,7 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
     assert_eq!(sandbox.boot("cp"), early);
     assert_eq!(lines_of(sandbox, "cp", "late"), [""; 0]);
 
-    let events = to_the_unbuilt(sandbox.start_up());
+    let events = to_the_downloads(sandbox.start_up());
     let started = events.started("cp");
     assert!(started.contains(&"clock"), "{started:?}");
     let clock = events.output("cp", "clock").join("\n");
@@ -213,7 +210,7 @@ fn off_and_on(sandbox: &Emulated) {
         !before.iter().any(|name| running.contains(name)),
         "still running: {running:?}"
     );
-    let events = to_the_unbuilt(sandbox.start_up());
+    let events = to_the_downloads(sandbox.start_up());
     let after: BTreeSet<_> = sandbox.machines().into_iter().collect();
     assert_eq!(after, before);
     for node in sandbox.nodes() {

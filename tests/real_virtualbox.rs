@@ -68,7 +68,7 @@ fn life(host: &Host, workers: &[&str]) {
         {"match": "startvm", "stderr": ONCE, "rc": 1, "times": STARTS},
         {"match": "--natpf1 delete", "stderr": LOCKED, "rc": 1, "times": 4},
     ]));
-    let ended = sandbox.up_to_the_unbuilt();
+    let ended = sandbox.up_to_the_downloads();
     assert!(host.has_struck());
     for (node, number) in nodes.iter().zip(10..) {
         assert_reached(host, &sandbox, node, number);
@@ -84,7 +84,7 @@ fn life(host: &Host, workers: &[&str]) {
 
     let _ = sandbox.run(&["halt"]).with_code(0);
     assert_eq!(host.manage(&["list", "runningvms"]), "");
-    let events = sandbox.up_to_the_unbuilt().events();
+    let events = sandbox.up_to_the_downloads().events();
     assert!(
         !events.started("cp").contains(&"facts"),
         "it was done again"
@@ -127,7 +127,7 @@ fn kill_in_fault(host: &Host, mut up: Run) {
 /// An `up` whose machine does not start for a reason that stays.
 fn refused(sandbox: &Sandbox) {
     let events = sandbox.run(&["up", "--output", "json"]).events();
-    // The first failure is the host's: that step is not built yet.
+    // The first failure is the host's: nothing is downloaded.
     let failure = events.0.iter().find_map(|event| match &event.body {
         Body::StepFailed {
             lane,

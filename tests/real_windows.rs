@@ -260,7 +260,7 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
         return;
     }
     let Some(sandbox) = sandbox() else { return };
-    let ended = sandbox.up_to_the_unbuilt();
+    let ended = sandbox.up_to_the_downloads();
     let events = ended.events();
     assert_eq!(
         events.finished("w1"),
@@ -306,7 +306,7 @@ fn a_windows_worker_is_reached_over_ssh_after_its_first_contact() {
     let before = boot();
     assert_eq!(boot(), before);
     let _ = sandbox.run(&["halt"]).with_code(0);
-    let _ = sandbox.up_to_the_unbuilt();
+    let _ = sandbox.up_to_the_downloads();
     assert_ne!(boot(), before);
     assert_eq!(record().as_deref(), Some("it's 2"));
 

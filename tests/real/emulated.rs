@@ -11,7 +11,7 @@ use std::process::Command;
 
 use super::run::{Ended, Run};
 use super::sandbox::{Hook, in_settings, subnet};
-use super::{kept_folder, said_by};
+use super::{MACHINES_ONLY, kept_folder, said_by};
 use crate::common;
 
 /// Asks libvirt; what it printed, or its complaint.
@@ -56,7 +56,13 @@ impl Emulated {
         workers: &[&'static str],
         hooks: Vec<Hook>,
     ) -> Option<Self> {
-        Self::shaped(name, number, workers, hooks, ("1GiB", String::new()))
+        Self::shaped(
+            name,
+            number,
+            workers,
+            hooks,
+            ("1GiB", MACHINES_ONLY.to_owned()),
+        )
     }
 
     /// The same with machines of this memory, and with further lines of `variables.yml`.

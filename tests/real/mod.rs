@@ -37,6 +37,24 @@ pub fn count(once: u32, soak: u32) -> u32 {
     if is_set("WDEV_TEST_SOAK") { soak } else { once }
 }
 
+/// Lines of `variables.yml` for tests of machines alone: nothing is downloaded, and `up` ends where it needs
+/// the first file. See [`at_the_downloads`].
+pub const MACHINES_ONLY: &str = "kubernetes: {version: v1.36.3}\nartifacts: {offline: true}\n";
+
+/// The `up` came as far as it can without downloads; gives its events.
+///
+/// # Panics
+/// When it ended in another way.
+pub fn at_the_downloads(ended: &run::Ended) -> run::Events {
+    let events = ended.events();
+    let failure = events.failure().expect("the last event names the failure");
+    assert!(
+        failure.message.contains("not everything is in the cache"),
+        "{failure:?}"
+    );
+    events
+}
+
 /// Asks again until `check` gives something.
 ///
 /// # Panics

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use wdev::event::Body;
 
 use crate::common;
-use crate::real::kept_folder;
 use crate::real::run::{Ended, Run};
+use crate::real::{MACHINES_ONLY, at_the_downloads, kept_folder};
 
 /// The machine, and the interface, that belong to somebody else.
 pub(crate) const FOREIGN: &str = "somebody's own";
@@ -118,7 +118,7 @@ impl Host {
         let variables = format!(
             "version: 1\nsandbox: t-{name}\nprovider: virtualbox\nnetwork: {{nodes: {}.0/24}}\n\
              control_plane: {}\nworkers: [{}]\n\
-             hooks: [{{node: cp, phase: prepare, script: reboot.sh}}]\n\
+             {MACHINES_ONLY}hooks: [{{node: cp, phase: prepare, script: reboot.sh}}]\n\
              vagrant:\n  extra:\n    virtualbox: |\n      p.cpus = 1\n",
             self.subnet,
             machine("cp", number),
@@ -282,12 +282,10 @@ impl Sandbox<'_> {
         self.start(&["up", "--output", "json"])
     }
 
-    /// Runs an `up` that ends at the first step that this version of wdev has no script for.
-    pub(crate) fn up_to_the_unbuilt(&self) -> Ended {
-        let ended = self.run(&["up", "--output", "json"]).with_code(6);
-        let events = ended.events();
-        let failure = events.failure().expect("the last event names the failure");
-        assert!(failure.message.contains("not built yet"), "{failure:?}");
+    /// Runs an `up` that ends where it needs the first download.
+    pub(crate) fn up_to_the_downloads(&self) -> Ended {
+        let ended = self.run(&["up", "--output", "json"]).with_code(4);
+        let events = at_the_downloads(&ended);
         for event in &events.0 {
             if let Body::StepFailed { lane, failure, .. } = &event.body {
                 assert!(lane.is_host(), "{failure:?}");

@@ -47,7 +47,8 @@ impl Host {
         host.script("ssh", "exit 255\n");
         host.env.write(
             "variables.yml",
-            "control_plane: {box: debian}\nworkers: [{name: w1, box: debian}]\n",
+            "control_plane: {box: debian}\nworkers: [{name: w1, box: debian}]\n\
+             kubernetes: {version: v1.36.3}\nartifacts: {offline: true}\n",
         );
         Some(host)
     }
