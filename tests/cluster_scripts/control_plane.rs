@@ -62,11 +62,11 @@ fn an_untouched_node_is_initialised_once_and_no_token_is_seen_or_left() {
         "kind: InitConfiguration\nname: 'it''s $x'\n"
     );
     for file in ["kept/kubeadm.yaml", "kept/control-plane"] {
-        let mode = std::fs::metadata(world.node.path(file))
+        let rights = std::fs::metadata(world.node.path(file))
             .unwrap()
             .permissions()
             .mode();
-        assert_eq!(mode & 0o777, 0o600, "{file}");
+        assert_eq!(rights & 0o777, 0o600, "{file}");
     }
     let tokens = world.node.read("api/tokens");
     assert!(
