@@ -8,6 +8,7 @@ mod common;
 #[path = "../cli/env.rs"]
 mod env;
 mod faults;
+mod locked;
 mod own;
 #[cfg(unix)]
 mod processes;

@@ -81,8 +81,8 @@ pub fn artifacts(build: &Build) -> Vec<Artifact> {
 fn programs(build: &Build) -> &'static [&'static str] {
     match (build.node.os, build.node.role) {
         (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
-        (Os::Linux, Role::ControlPlane) => &["kubelet", "kubeadm", "kubectl"],
-        (Os::Linux, Role::Worker) => &["kubelet", "kubeadm"],
+        // A worker asks with it whether the cluster knows it.
+        (Os::Linux, Role::ControlPlane | Role::Worker) => &["kubelet", "kubeadm", "kubectl"],
     }
 }
 
