@@ -10,6 +10,7 @@ mod env;
 mod faults;
 mod locked;
 mod own;
+mod own_build;
 #[cfg(unix)]
 mod processes;
 mod prune;
