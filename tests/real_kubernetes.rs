@@ -227,8 +227,8 @@ fn assert_the_host_has_access(sandbox: &Sandbox, users: &Path) {
     assert_eq!(listed.lines().collect::<Vec<_>>(), ["node/cp", "node/w1"]);
 
     let printed = sandbox.run(&["kubeconfig"]).with_code(0).stdout;
-    let server = format!("server: https://{}:6443", sandbox.address("cp"));
-    assert!(printed.contains(&server), "no `{server}`");
+    let server = format!("https://{}:6443", sandbox.address("cp"));
+    assert!(printed.contains(&server), "no {server}");
 
     let _ = sandbox
         .run(&["kubeconfig", "--merge", "--use"])
