@@ -63,7 +63,7 @@ pub fn rows() -> Vec<Row> {
     run(&mut sandbox.wdev(&["render"]));
     let by_hand = by_hand(&sandbox);
     let started = Instant::now();
-    // It ends at the first step that has no script yet, which comes after all that is compared.
+    // It ends where it needs the first download, which comes after all that is compared.
     let output = sandbox.wdev(&["up"]).output().expect("wdev starts");
     let ours = started.elapsed();
     let did = String::from_utf8_lossy(&output.stderr);
