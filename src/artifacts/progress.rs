@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(state.line(Duration::from_secs(1)), None);
         assert_eq!(
             state.line(Duration::from_secs(2)).unwrap(),
-            "kubelet: 20.00 MiB of 70.00 MiB, 10.00 MiB/s, 5s left"
+            "kubelet: 20.00 MiB of 70.00 MiB, 10.00 MiB/s, 5.0 s left"
         );
         // Nothing is said of an end that nobody knows.
         state.files.push(file("runc", 0, None, Phase::Waiting));

@@ -15,9 +15,13 @@ use crate::error::{Failure, Kind, Result};
 use crate::plan::Testbed;
 use crate::plan::node::worker_os;
 use crate::plan::record::Record;
+use crate::release::artifacts::is_of_kubernetes;
 use crate::release::{self, Exact, Origin, Release, Subject, Version, lock};
 use crate::stop::Stop;
 use crate::ui::{Ui, Verbosity};
+
+/// What the configuration names the version of, beside Kubernetes.
+const CONTAINERD: &str = "containerd";
 
 /// How far a command may go to find out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,8 +187,8 @@ pub(super) fn with_lock(mut fresh: Release, locked: &Release) -> Release {
         let Some(of_lock) = locked.artifact(&artifact.name, &artifact.platform) else {
             continue;
         };
-        let open = !matches!(artifact.name.as_str(), "containerd");
-        if of_lock.url == artifact.url || (open && fresh.origin != Origin::Source) {
+        let open = !is_of_kubernetes(artifact) && artifact.name != CONTAINERD;
+        if of_lock.url == artifact.url || open {
             *artifact = of_lock.clone();
         }
     }

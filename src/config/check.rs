@@ -34,6 +34,7 @@ pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) 
     }
     names(root, sink);
     kubernetes(root, sink);
+    preflight(root, sink);
     cni(root, sink);
     hooks(root, sink);
     vagrant(root, sink);
@@ -103,6 +104,19 @@ fn kubernetes(root: &Item, sink: &mut Sink) {
                 "the version `source` needs `kubernetes.source`, the checkout to read it from",
             )
             .at(&version.place),
+        );
+    }
+}
+
+/// Upstream: `ValidateIgnorePreflightErrors` in cmd/kubeadm/app/apis/kubeadm/validation/validation.go.
+fn preflight(root: &Item, sink: &mut Sink) {
+    let ignored = root.at("kubernetes").at("ignore_preflight_errors");
+    let all = |item: &&Item| item.text().eq_ignore_ascii_case("all");
+    for item in ignored.items().iter().filter(all) {
+        sink.push(
+            Diagnostic::error("kubeadm does not take `all` from a configuration")
+                .at(&item.place)
+                .allow("the names of checks, as in its message `[ERROR NumCPU]`"),
         );
     }
 }

@@ -55,11 +55,11 @@ impl Host {
             &["up", "-q", "--provider", "sim", "--sandbox", name],
         )
         .exits(0);
-        self.cluster(project, name, name);
+        Self::cluster(project, name, name);
     }
 
     /// The sandbox's cluster is made, or made anew.
-    fn cluster(&self, project: &Path, name: &str, cluster: &str) {
+    fn cluster(project: &Path, name: &str, cluster: &str) {
         let text = access(cluster)
             .render(&format!("wdev-{name}"), "x")
             .unwrap();
@@ -103,7 +103,8 @@ impl Host {
         let entries = fs::read_dir(self.file.parent().unwrap()).unwrap();
         for entry in entries {
             let name = entry.unwrap().file_name();
-            assert!(name == "config" || name == "other", "{name:?}");
+            let ours = name == "config" || name == "other";
+            assert!(ours, "{}", name.display());
         }
     }
 }
@@ -325,7 +326,7 @@ fn what_the_user_adds_to_ours_stays() {
     host.merge().exits(0).says("has it already");
     assert_eq!(host.text(), added);
     // The cluster is another one: its entries follow, and the context is what it was.
-    host.cluster(&host.env.project, "default", "again");
+    Host::cluster(&host.env.project, "default", "again");
     host.merge().exits(0).says("merged into");
     let text = host.text();
     assert!(text.contains("namespace: mine") && text.contains(&authority("again")));
@@ -419,7 +420,7 @@ fn two_at_once_both_come_through() {
         (&host.env.project, "second"),
     ];
     // The certificates tell them apart.
-    host.cluster(&other, "default", "elsewhere");
+    Host::cluster(&other, "default", "elsewhere");
     let running: Vec<_> = merges
         .iter()
         .map(|(project, name)| {
@@ -482,7 +483,7 @@ fn links_and_permissions_are_kept() {
     host.merge().exits(0).does_not_say("warning");
     assert!(host.file.is_symlink() && real.is_file());
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-    host.cluster(&host.env.project, "default", "again");
+    Host::cluster(&host.env.project, "default", "again");
     host.merge().exits(0).says("warning: others may read");
     assert!(host.file.is_symlink());
     assert_eq!(

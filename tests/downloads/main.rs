@@ -8,7 +8,9 @@ mod common;
 #[path = "../cli/env.rs"]
 mod env;
 mod faults;
+mod locked;
 mod own;
+mod own_build;
 #[cfg(unix)]
 mod processes;
 mod prune;

@@ -9,6 +9,7 @@ use crate::channel::{Effect, Os};
 use crate::config::model::Component;
 use crate::engine::step::OnChange;
 use crate::error::Result;
+use crate::plan::node::Role;
 use crate::release::Artifact;
 use crate::render::kubernetes::{DROP_IN, UNIT};
 use crate::render::linux::{self, Programs};
@@ -80,8 +81,8 @@ pub fn artifacts(build: &Build) -> Vec<Artifact> {
 fn programs(build: &Build) -> &'static [&'static str] {
     match (build.node.os, build.node.role) {
         (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
-        // A worker's join is proven by what the cluster tells its own kubelet.
-        (Os::Linux, _) => &["kubelet", "kubeadm", "kubectl"],
+        // A worker asks with it whether the cluster knows it.
+        (Os::Linux, Role::ControlPlane | Role::Worker) => &["kubelet", "kubeadm", "kubectl"],
     }
 }
 
