@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
+mod cluster;
 mod downloads;
 mod lanes;
 mod latency;
@@ -68,6 +69,7 @@ fn main() {
     rows.extend(downloads::rows());
     rows.extend(latency::rows());
     rows.extend(lanes::rows());
+    rows.push(cluster::row());
 
     println!(
         "{:<44} {:>12}  {:<28} verdict",

@@ -21,16 +21,7 @@ const CONTAINERD: &str = "1.6.20";
 /// What the kubelet and kube-proxy need in a container: no cgroups of their own, a score of the
 /// out-of-memory killer that is not lowered, the host's limits for connections. And the disk is the host's:
 /// how full it is says nothing about the machine.
-const EXTRA_ARGS: &str = "  extra_args:
-    kubelet:
-      cgroups-per-qos: \"false\"
-      enforce-node-allocatable: \"\"
-      oom-score-adj: \"0\"
-      eviction-hard: nodefs.available<1%
-      image-gc-high-threshold: \"100\"
-    kube_proxy:
-      conntrack-max-per-core: \"0\"
-";
+const EXTRA_ARGS: &str = include_str!("machine/settings.yml");
 /// See [`super::sandbox`] for those of every machine. The runtime's folder is a volume: no overlay can be
 /// mounted on the overlay that a container lives on.
 const CREATE_ARGS: [&str; 4] = [
