@@ -72,10 +72,10 @@ fn versions(subject: &Subject<'_>, found: &mut Vec<Finding>) {
             .allow(format!("{}, and newer ones", supported::in_words())),
         ),
     }
-    found.extend(skew::check_containerd(
-        &subject.config.container_runtime.version,
-        version,
-    ));
+    if supported::support(version.minor()) != Support::None {
+        let containerd = &subject.config.container_runtime.version;
+        found.extend(skew::check_containerd(containerd, version));
+    }
 }
 
 /// What is built from a checkout of another version than the cluster's.

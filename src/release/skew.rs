@@ -98,7 +98,8 @@ pub fn check_containerd(containerd: &str, kubernetes: &Version) -> Option<Findin
             cri.from,
             below.unwrap_or_default()
         );
-        return Some(finding(Severity::Error, message).note(cri.source.as_str()));
+        let note = format!("set `container_runtime.version`; {}", cri.source);
+        return Some(finding(Severity::Error, message).note(note));
     }
     if containerd::is_recommended(own, minor)? {
         return None;

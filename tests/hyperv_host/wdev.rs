@@ -40,6 +40,9 @@ impl Project {
             .current_dir(self.dir.path())
             .env("WDEV_HOME", self.dir.path().join("home"))
             .env("WDEV_TESTBED", "linux")
+            // Nobody is to be asked what a version stands for.
+            .env("WDEV_ARTIFACTS_OFFLINE", "true")
+            .env("WDEV_KUBERNETES_VERSION", "v1.36.3")
             .env("WDEV_VAGRANT", self.dir.path().join("vagrant"))
             .env_remove("WDEV_POWERSHELL")
             .stdin(Stdio::null());

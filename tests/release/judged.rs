@@ -64,10 +64,14 @@ fn only(found: &[Diagnostic], severity: Severity, words: &[&str]) {
     }
 }
 
+const OLD_CONTAINERD: &str = "container_runtime: {name: containerd, version: 1.7.28}\n";
+
 #[test]
 fn an_empty_configuration_has_nothing_to_say_for_any_supported_minor() {
     for minor in wdev::release::supported::minors() {
-        let found = judged("", &format!("v1.{minor}.2"));
+        // The one old minor speaks an interface that the default containerd no longer has.
+        let text = if minor == 20 { OLD_CONTAINERD } else { "" };
+        let found = judged(text, &format!("v1.{minor}.2"));
         assert_eq!(found, [], "1.{minor}");
     }
 }
@@ -156,7 +160,7 @@ fn feature_gates_are_held_against_the_version() {
     );
     let text = "kubernetes:\n  feature_gates: {SidecarContainers: true}\n";
     only(
-        &judged(text, "v1.20.15"),
+        &judged(&format!("{text}{OLD_CONTAINERD}"), "v1.20.15"),
         Severity::Warning,
         &["it came with 1.28"],
     );
@@ -256,13 +260,13 @@ fn a_proxy_is_not_for_the_clusters_own_addresses() {
         Severity::Warning,
         &[
             "variables.yml:4:15",
-            "add to `no_proxy`: 192.168.56.0/24, 10.244.0.0/16, 10.96.0.0/12, .svc",
+            "reads this list, add: 192.168.56.0/24, 10.244.0.0/16, 10.96.0.0/12, .svc",
         ],
     );
     // A larger range covers, and the rest is named exactly.
     let found = judged(&proxy("10.0.0.0/8, svc"), "v1.36.3");
     let note = found[0].note.as_deref();
-    assert_eq!(note, Some("add to `no_proxy`: 192.168.56.0/24"));
+    assert!(note.is_some_and(|note| note.ends_with("add: 192.168.56.0/24")));
     assert_eq!(
         judged(&proxy("10.0.0.0/8, 192.168.56.0/24, .svc"), "v1.36.3"),
         []

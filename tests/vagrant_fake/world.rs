@@ -65,6 +65,10 @@ impl World {
             shown: Shown::default(),
         };
         std::fs::write(world.path("Vagrantfile"), "").unwrap();
+        // A step that was rendered, which the Vagrantfile names.
+        let steps = world.path("steps/cp");
+        std::fs::create_dir_all(&steps).unwrap();
+        std::fs::write(steps.join("a-step.sh"), "").unwrap();
         world
     }
 
