@@ -100,7 +100,7 @@ fn every_step_is_a_provisioner_that_runs_only_by_name_and_a_secret_is_in_none() 
     );
     let text = text(ProviderName::Virtualbox, "");
     assert!(
-        text.contains("# 'join' needs a secret of the moment"),
+        text.contains("# 'join' needs what is in no file here"),
         "{text}"
     );
     assert!(text.contains("`wdev up` runs it"), "{text}");
