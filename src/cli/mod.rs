@@ -159,6 +159,9 @@ pub struct Overrides {
     /// The Kubernetes version, such as 1.36 or ci/latest.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<String>,
+    /// Download nothing: use what is in the cache.
+    #[arg(long)]
+    offline: bool,
     /// Any other value of variables.yml, such as `control_plane.memory=6GiB`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,

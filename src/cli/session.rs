@@ -79,6 +79,8 @@ pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
         overrides.kubernetes_version.as_ref(),
         "--kubernetes-version",
     );
+    let offline = overrides.offline.then(|| true.to_string());
+    flag("artifacts.offline", offline.as_ref(), "--offline");
     for set in &overrides.set {
         let Some((key, value)) = set.split_once('=') else {
             return Err(Box::new(

@@ -273,6 +273,14 @@ fn up_without_a_network_says_what_is_not_in_the_cache() {
     host.run(&["up", "--provider", "docker", "--fail-fast"])
         .exits(4)
         .says("not everything is in the cache")
-        .says("kubelet linux/amd64")
+        .says("kubelet linux/amd64");
+    let online = |args: &[&str]| {
+        let mut command = host.wdev(args);
+        command.env_remove("WDEV_ARTIFACTS_OFFLINE");
+        Ran::of(&mut command)
+    };
+    online(&["up", "--provider", "docker", "--fail-fast", "--offline"])
+        .exits(4)
+        .says("not everything is in the cache")
         .says("to go on: wdev up");
 }
