@@ -194,6 +194,19 @@ fn prefix() -> &'static Path {
         // They end when there is no program for some seconds: this one waits for input until the tests
         // end.
         let idle = quiet("wine", "cmd").stdin(Stdio::piped()).spawn().unwrap();
+        // The first console brings a desktop along, whose program stays, with the streams of whoever opened
+        // that console.
+        let console = built().join("console.exe");
+        let ended = quiet("wine", console.to_str().unwrap())
+            .args([
+                "c",
+                r"C:\no-key",
+                r"C:\windows\system32\cmd.exe",
+                "/c",
+                "exit",
+            ])
+            .status();
+        assert!(ended.unwrap().success(), "a console under Wine");
         (prefix, idle)
     });
     prefix
