@@ -60,8 +60,8 @@ impl Wish<'_> {
     }
 }
 
-/// Settles every version. What the lock file says holds, as long as the same is asked for. A version that was settled once stays what it is, until the user asks for
-/// another or moves the lock file.
+/// Settles every version. What the lock file says holds, as long as the same is asked for; else what the
+/// sandbox was made of, until the user asks for another version.
 ///
 /// # Errors
 /// `Configuration` when there is no such version or the lock file is damaged, `Host` when nobody answers.
@@ -77,7 +77,7 @@ pub(super) fn settle(wish: Wish<'_>, effort: Effort, ui: &Ui) -> Result<Release>
     }
     let recorded = wish.earlier.and_then(|record| record.release.as_ref());
     if let Some(recorded) = recorded.filter(|recorded| wish.fits(recorded)) {
-        return Ok(wish.of(exact_of(recorded)));
+        return Ok(with_lock(wish.of(exact_of(recorded)), recorded));
     }
     let asked = &wish.config.kubernetes.version;
     if simulated || effort == Effort::Assume {
@@ -180,8 +180,8 @@ pub(super) fn exact_of(release: &Release) -> Exact {
     }
 }
 
-/// What the lock file says of the same artifacts: their hashes, and the versions of those that the
-/// configuration says nothing of.
+/// What the lock file, or the sandbox's record, says of the same artifacts: their hashes, and the versions of
+/// those that the configuration says nothing of.
 pub(super) fn with_lock(mut fresh: Release, locked: &Release) -> Release {
     for artifact in &mut fresh.artifacts {
         let Some(of_lock) = locked.artifact(&artifact.name, &artifact.platform) else {

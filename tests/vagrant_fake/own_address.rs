@@ -66,6 +66,23 @@ async fn a_node_that_does_not_answer_there_stays_reachable_by_vagrants_word() {
 }
 
 #[tokio::test]
+async fn a_node_that_was_silent_there_while_it_booted_is_asked_there_again() {
+    let world = World::with_machine(&vagrant_says("172.29.0.7"));
+    std::fs::create_dir_all(world.path(".driver")).unwrap();
+    std::fs::write(world.path(".driver/cp.address"), "uuid-1 192.168.56.10").unwrap();
+    // Silent there, then a command at the other address; the next time it answers there.
+    world
+        .ssh
+        .script(&blocks(&[SILENT, ANSWERS, ANSWERS, ANSWERS]));
+    let argv = ["true".to_owned()];
+    world.channel().exec(&argv, &world.io()).await.unwrap();
+    assert_eq!(way(&world), ["172.29.0.7"]);
+    world.channel().exec(&argv, &world.io()).await.unwrap();
+    assert_eq!(way(&world), ["192.168.56.10", "172.29.0.7"]);
+    assert_eq!(world.calls(), ["ssh-config cp"]);
+}
+
+#[tokio::test]
 async fn the_address_of_an_earlier_machine_is_not_tried() {
     let world = World::with_machine(&vagrant_says("172.29.0.7"));
     std::fs::create_dir_all(world.path(".driver")).unwrap();

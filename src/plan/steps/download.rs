@@ -72,7 +72,7 @@ impl Step for Download {
     fn limits(&self) -> Limits {
         Limits {
             expected: Duration::from_secs(20),
-            deadline: Duration::from_mins(30),
+            deadline: Duration::from_hours(1),
             attempts: 2,
             pause: Duration::from_secs(5),
         }

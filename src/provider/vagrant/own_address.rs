@@ -94,6 +94,19 @@ impl Node {
         Ok(answers)
     }
 
+    /// Where a machine is reached by Vagrant's word because it did not answer at its own address, as in the
+    /// middle of a boot, it is asked there again.
+    pub(super) async fn return_to_own_address(&self, io: &Io) -> Result<()> {
+        let Some(address) = self.own_address()? else {
+            return Ok(());
+        };
+        let known = read(&self.own("ssh"))?.unwrap_or_default();
+        if ssh::at_address(&known, address) != known {
+            self.prefer_own_address(io).await?;
+        }
+        Ok(())
+    }
+
     /// The machine's own address, when it was given one.
     fn own_address(&self) -> Result<Option<Ipv4Addr>> {
         let known = read(&self.own("address"))?.unwrap_or_default();

@@ -36,6 +36,7 @@ impl Node {
     /// `Host` when there is no SSH client; else when Vagrant cannot tell.
     pub(super) async fn ssh(&self, fresh: bool, io: &Io) -> Result<Ssh> {
         if !fresh && self.own("ssh").is_file() {
+            self.return_to_own_address(io).await?;
             return self.known_way();
         }
         self.caller.ssh()?;
