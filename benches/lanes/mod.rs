@@ -119,17 +119,21 @@ fn by_hand(sandbox: &Sandbox) -> Duration {
     took
 }
 
-/// The provisioners of a node but the one for probes, in order.
+/// The provisioners of a node but the one for probes, in order, to the work: what comes after it needs
+/// downloads.
 fn steps<'a>(vagrantfile: &'a str, node: &str) -> Vec<&'a str> {
     let define = format!("config.vm.define '{node}'");
     let (_, block) = vagrantfile.split_once(&define).expect("the node");
     let block = block.split("config.vm.define").next().unwrap_or(block);
-    block
+    let steps = block
         .lines()
         .filter_map(|line| line.trim().strip_prefix("node.vm.provision '"))
         .filter_map(|rest| rest.split('\'').next())
-        .filter(|step| *step != "probe")
-        .collect()
+        .filter(|step| *step != "probe");
+    let mut wanted: Vec<&str> = steps.collect();
+    let work = wanted.iter().position(|step| step.starts_with("hook-"));
+    wanted.truncate(work.expect("the work") + 1);
+    wanted
 }
 
 /// An archive that does not get smaller by being packed.
