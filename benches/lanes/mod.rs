@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::machines::{Sandbox, image};
+use super::machines::{MACHINES_ONLY, Sandbox, image};
 use super::{Row, run};
 
 const SANDBOX: &str = "bench-lanes";
@@ -89,7 +89,8 @@ pub fn rows() -> Vec<Row> {
 fn variables(image: &str) -> String {
     let mut text = format!(
         "version: 1\nsandbox: {SANDBOX}\nprovider: docker\nnetwork: {{nodes: 10.126.252.0/24}}\n\
-         hooks: [{{node: all, phase: prepare, script: work.sh}}]\n"
+         hooks: [{{node: all, phase: prepare, script: work.sh}}]\n\
+         {MACHINES_ONLY}"
     );
     for (index, node) in NODES.iter().enumerate() {
         let machine = format!("{{name: {node}, box: \"{image}\", memory: 1GiB}}");

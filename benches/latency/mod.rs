@@ -12,7 +12,7 @@ use wdev::plan::record::Record;
 use wdev::provider::Provider as _;
 use wdev::provider::vagrant::{self, MachineRef, Vagrant};
 
-use super::machines::{Sandbox, image};
+use super::machines::{MACHINES_ONLY, Sandbox, image};
 use super::{Row, median, millis, run};
 
 const SANDBOX: &str = "bench-latency";
@@ -40,7 +40,7 @@ impl<'a> Machine<'a> {
     fn up(folder: &'a Path, image: &str) -> Self {
         let variables = format!(
             "version: 1\nsandbox: {SANDBOX}\nprovider: docker\nnetwork: {{nodes: 10.126.251.0/24}}\n\
-             control_plane: {{name: {NODE}, box: \"{image}\", memory: 2GiB}}\nworkers:\n  \
+             {MACHINES_ONLY}control_plane: {{name: {NODE}, box: \"{image}\", memory: 2GiB}}\nworkers:\n  \
              - {{name: w1, box: \"{image}\", memory: 2GiB}}\n"
         );
         let machine = Self(Sandbox::new(folder, SANDBOX, &variables));

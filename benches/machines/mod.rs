@@ -19,6 +19,9 @@ pub fn image(what: &str) -> Option<String> {
     Some(image)
 }
 
+/// Lines of `variables.yml` for machines alone: `up` ends where it needs the first download.
+pub const MACHINES_ONLY: &str = "kubernetes: {version: v1.36.3}\nartifacts: {offline: true}\n";
+
 /// A sandbox in a folder of its own; its machines are removed at the end.
 pub struct Sandbox<'a> {
     pub folder: &'a Path,
@@ -26,11 +29,8 @@ pub struct Sandbox<'a> {
 }
 
 impl<'a> Sandbox<'a> {
-    /// The sandbox `name` with this `variables.yml`, without a machine yet. Its `up` ends where it needs
-    /// the first download.
+    /// The sandbox `name` with this `variables.yml`, without a machine yet.
     pub fn new(folder: &'a Path, name: &'a str, variables: &str) -> Self {
-        let rest = "kubernetes: {version: v1.36.3}\nartifacts: {offline: true}\n";
-        let variables = format!("{variables}{rest}");
         std::fs::write(folder.join("variables.yml"), variables).expect("variables.yml");
         Self { folder, name }
     }
