@@ -171,13 +171,7 @@ impl SandboxFolder {
         let mut tries = 0;
         let file = loop {
             self.create()?;
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-                .map_err(|error| io_failure("open the lock", &path, &error))?;
+            let file = open_lock(&path)?;
             match file.try_lock() {
                 Ok(()) if leads_to(&file, &path) => break file,
                 // A `destroy` removed it between the two calls; the next file is nobody's yet.
@@ -376,6 +370,24 @@ fn strategy() -> Result<impl BaseStrategy> {
                 .advise("set `WDEV_HOME` to a folder that wdev may use"),
         )
     })
+}
+
+/// Opens the file of a lock, and makes it and its folder where they are not there. What is in it stays.
+///
+/// # Errors
+/// `Host` when it cannot be made or opened.
+pub fn open_lock(path: &Path) -> Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| io_failure("create the folder", folder, &error))?;
+    }
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| io_failure("open the lock", path, &error))
 }
 
 /// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.

@@ -5,7 +5,7 @@
 //! user, so that two runs never make or remove the same thing at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::home::write_whole;
+use crate::home::{open_lock, write_whole};
 
 /// How often a lock that another process holds is tried.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -72,16 +72,8 @@ impl Ledger {
     /// # Errors
     /// `Busy` when another run holds it too long; `Host` when it cannot be read or made.
     pub async fn open(&self, clock: Clock) -> Result<Open> {
-        std::fs::create_dir_all(&self.folder)
-            .map_err(|error| io_failure("create the folder", &self.folder, &error))?;
         let lock_path = self.lock_file("ledger");
-        let lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)
-            .map_err(|error| io_failure("open", &lock_path, &error))?;
+        let lock = open_lock(&lock_path)?;
         let waiting = async {
             loop {
                 match lock.try_lock() {

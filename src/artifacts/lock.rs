@@ -1,13 +1,13 @@
 //! One download of a file at a time, among tasks and among processes.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::home::leads_to;
+use crate::home::{leads_to, open_lock};
 
 /// How often a lock that another one holds is tried.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ impl Held {
 /// `Host` when its file cannot be made or locked.
 pub fn try_take(path: &Path) -> Result<Option<Held>> {
     loop {
-        let file = open(path)?;
+        let file = open_lock(path)?;
         match file.try_lock() {
             // Removed by the one before between the two calls: the next file is nobody's yet.
             Ok(()) if !leads_to(&file, path) => {}
@@ -95,7 +95,7 @@ pub async fn take(
 /// `Busy` when something is removed from the cache and that takes too long; `Host` when it cannot be
 /// locked.
 pub fn share(path: &Path) -> Result<File> {
-    let file = open(path)?;
+    let file = open_lock(path)?;
     for _ in 0..LOOKS {
         match file.try_lock_shared() {
             Ok(()) => return Ok(file),
@@ -115,24 +115,10 @@ pub fn share(path: &Path) -> Result<File> {
 /// # Errors
 /// `Host` when it cannot be locked.
 pub fn alone(path: &Path) -> Result<Option<File>> {
-    let file = open(path)?;
+    let file = open_lock(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(io_failure("lock", path, &error)),
     }
-}
-
-fn open(path: &Path) -> Result<File> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| io_failure("create the folder", folder, &error))?;
-    }
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| io_failure("open", path, &error))
 }

@@ -6,7 +6,7 @@
 //! one that a killed wdev has left is removed by the next: all runs of a user keep each other away by a
 //! lock of the system first, which dies with its process.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 use super::file::target;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::home::state_folder;
+use crate::home::{open_lock, state_folder};
 use crate::replace::folder_of;
 
 /// How long others may hold the lock; what is done under it takes milliseconds.
@@ -70,16 +70,8 @@ fn lock_of(path: &Path) -> PathBuf {
 
 /// Keeps the user's other runs away.
 async fn own(state: &Path, clock: Clock) -> Result<File> {
-    std::fs::create_dir_all(state)
-        .map_err(|error| io_failure("create the folder", state, &error))?;
     let path = state.join("kubeconfig.lock");
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| io_failure("open", &path, &error))?;
+    let file = open_lock(&path)?;
     let waiting = async {
         loop {
             match file.try_lock() {

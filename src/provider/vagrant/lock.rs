@@ -5,8 +5,8 @@
 //! becomes Vagrant's standard input and so stays locked for as long as Vagrant runs, even when wdev is
 //! killed; on Windows Vagrant dies with wdev.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result, io_failure};
+use crate::home::open_lock;
 use crate::stop::Level;
 
 /// How often a lock that another process holds is tried.
@@ -107,7 +108,7 @@ impl MachineLock {
 
     async fn wait(&self, io: &Io) -> Result<Held> {
         let tasks = Arc::clone(&self.tasks).lock_owned().await;
-        let file = open(&self.path)?;
+        let file = open_lock(&self.path)?;
         let mut told = false;
         loop {
             match file.try_lock() {
@@ -166,17 +167,4 @@ impl MachineLock {
             .advise("wait until it ends, or end it, then run the same again"),
         )
     }
-}
-
-fn open(path: &Path) -> Result<File> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(|error| io_failure("create", dir, &error))?;
-    }
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| io_failure("open", path, &error))
 }
