@@ -34,6 +34,7 @@ const FETCH_A_BOX: Duration = Duration::from_hours(1);
 /// When a script cannot be rendered or a hook cannot be read.
 pub fn plan(target: &Target) -> Result<Plan> {
     let nodes = nodes(target)?;
+    let images = images::files(target.config)?;
     let mut lanes = vec![host(target)];
     for node in &nodes {
         let build = Build {
@@ -43,6 +44,7 @@ pub fn plan(target: &Target) -> Result<Plan> {
             folder: target.folder,
             nodes: &nodes,
             release: target.release,
+            images: &images,
             store: target.store,
         };
         lanes.push(match node.role {

@@ -153,12 +153,6 @@ impl Step for Equipped {
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
-        if done.proven {
-            return Ok(());
-        }
-        match self.ask(cx).await? {
-            Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(self.script.unproven(why)),
-        }
+        self.script.proven(done, self.ask(cx)).await
     }
 }

@@ -63,16 +63,28 @@ impl GuestStep {
         Ok(judge(report))
     }
 
-    /// The failure of a script that ran to its end while the node says that nothing came of it.
-    #[must_use]
-    pub fn unproven(&self, why: String) -> Box<Failure> {
-        Box::new(
-            Failure::new(
-                Kind::Step,
-                format!("`{}` ran, but the node says it is not done", self.title),
-            )
-            .because(why),
-        )
+    /// Holds that the change is in place: the run has proven it, or the node says so when it is asked.
+    ///
+    /// # Errors
+    /// `Step` when nothing came of a script that ran to its end; when the node could not be asked.
+    pub async fn proven(
+        &self,
+        done: &Done,
+        ask: impl Future<Output = Result<Probe>> + Send,
+    ) -> Result<()> {
+        if done.proven {
+            return Ok(());
+        }
+        match ask.await? {
+            Probe::InPlace => Ok(()),
+            Probe::Missing(why) => Err(Box::new(
+                Failure::new(
+                    Kind::Step,
+                    format!("`{}` ran, but the node says it is not done", self.title),
+                )
+                .because(why),
+            )),
+        }
     }
 }
 
@@ -137,13 +149,7 @@ impl Step for GuestStep {
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
-        if done.proven {
-            return Ok(());
-        }
-        match self.ask(cx).await? {
-            Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(self.unproven(why)),
-        }
+        self.proven(done, self.ask(cx)).await
     }
 }
 

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::Build;
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
+use crate::config::Config;
 use crate::engine::step::{Context, Done, OnChange, Probe, Step};
 use crate::error::{Result, io_failure};
 use crate::render::kubernetes::Cluster;
@@ -21,25 +22,29 @@ pub struct Images {
 }
 
 /// A file with images, on the host and on the node.
-struct ImageFile {
+#[derive(Debug, Clone)]
+pub struct ImageFile {
     host: PathBuf,
     node: String,
     digest: String,
+}
+
+/// The files of `kubernetes.images`, each read once for all nodes.
+///
+/// # Errors
+/// `Host` when a file cannot be read.
+pub fn files(config: &Config) -> Result<Vec<ImageFile>> {
+    let paths = config.kubernetes.images.iter();
+    paths.map(|path| image_file(path)).collect()
 }
 
 /// Loads the images in the files of `kubernetes.images` on a Linux node, under the names that kubeadm asks
 /// for; nothing where there are none.
 ///
 /// # Errors
-/// `Configuration` when a file cannot be read.
+/// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<Option<Images>> {
-    let files = build
-        .config
-        .kubernetes
-        .images
-        .iter()
-        .map(|path| image_file(path))
-        .collect::<Result<Vec<_>>>()?;
+    let files = build.images.to_vec();
     if files.is_empty() {
         return Ok(None);
     }

@@ -73,6 +73,7 @@ pub mod readiness;
 pub mod swap;
 pub mod worker_join;
 
+use self::images::ImageFile;
 use crate::artifacts::Store;
 use crate::channel::Os;
 use crate::config::Config;
@@ -97,6 +98,8 @@ pub struct Build<'a> {
     pub nodes: &'a [Node],
     /// Every version, settled.
     pub release: &'a Release,
+    /// The files with the user's own images.
+    pub images: &'a [ImageFile],
     /// The cache of artifacts; none in a simulation, and for a plan that is only shown.
     pub store: Option<&'a Store>,
 }

@@ -10,7 +10,7 @@ use super::guest::{GuestStep, done, inputs, judge, limits};
 use crate::channel::{Effect, Mode, Os, Script, Secret};
 use crate::config::redact_url;
 use crate::engine::step::{Context, Done, OnChange, Probe, Step};
-use crate::error::{Failure, Kind, Result};
+use crate::error::Result;
 
 /// A script with the proxy's URLs, which may hold a password.
 pub struct Proxy {
@@ -131,15 +131,6 @@ impl Step for Proxy {
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {
-        if done.proven {
-            return Ok(());
-        }
-        match self.probe(cx).await? {
-            Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(Box::new(
-                Failure::new(Kind::Step, "the proxy was set, but the node says it is not")
-                    .because(why),
-            )),
-        }
+        self.script.proven(done, self.probe(cx)).await
     }
 }
