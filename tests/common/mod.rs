@@ -7,6 +7,7 @@
     reason = "each test file is a crate of its own that uses a part of this and may panic"
 )]
 
+pub mod kubernetes_tree;
 #[cfg(unix)]
 pub mod scripted;
 pub mod shown;

@@ -1,37 +1,19 @@
 //! `kubernetes.version: source`: the binaries are the user's own build, where Kubernetes' own `make` puts it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use crate::common::{need, run, sha256};
+use crate::common::kubernetes_tree::{git, tree};
+use crate::common::{need, sha256};
 use crate::env::Env;
 use crate::server::{Reply, Server};
 
 const PROGRAMS: [&str; 3] = ["kubeadm", "kubectl", "kubelet"];
 
-fn git(path: &Path, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command
-        .arg("-C")
-        .arg(path)
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
-        .args(["-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false"])
-        .args(arguments)
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    run(&mut command, b"");
-}
-
 /// A checkout at v1.36.2 that ignores its build.
 fn checkout(env: &Env) -> PathBuf {
     let path = env.root().join("my kubernetes");
-    for folder in ["cmd/kubelet", "cmd/kubeadm", "hack/lib"] {
-        fs::create_dir_all(path.join(folder)).unwrap();
-    }
-    fs::write(path.join("hack/lib/version.sh"), "1\n").unwrap();
-    for program in ["kubelet", "kubeadm"] {
-        fs::write(path.join(format!("cmd/{program}/{program}.go")), "1\n").unwrap();
-    }
+    tree(&path);
     fs::write(path.join(".gitignore"), "/_output\n").unwrap();
     git(&path, &["init", "-q"]);
     git(&path, &["add", "."]);

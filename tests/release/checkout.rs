@@ -12,46 +12,13 @@ use wdev::release::{Origin, Version, resolve};
 use wdev::stop::Stop;
 
 use crate::common;
+use crate::common::kubernetes_tree::{git, tree};
 use crate::site::Recorded;
 
 /// A small tree with what tells a Kubernetes checkout, in a folder of its own.
 struct Checkout {
     _keep: TempDir,
     path: PathBuf,
-}
-
-fn git(path: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command
-        .arg("-C")
-        .arg(path)
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
-        .args(["-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false"])
-        .args([
-            "-c",
-            "init.defaultBranch=master",
-            "-c",
-            "protocol.file.allow=always",
-        ])
-        .args(arguments)
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    String::from_utf8(common::run(&mut command, b""))
-        .unwrap()
-        .trim()
-        .to_owned()
-}
-
-fn tree(path: &Path) {
-    for folder in ["cmd/kubelet", "cmd/kubeadm", "hack/lib"] {
-        std::fs::create_dir_all(path.join(folder)).unwrap();
-    }
-    for file in [
-        "cmd/kubelet/kubelet.go",
-        "cmd/kubeadm/kubeadm.go",
-        "hack/lib/version.sh",
-    ] {
-        std::fs::write(path.join(file), "1\n").unwrap();
-    }
 }
 
 impl Checkout {
