@@ -67,6 +67,9 @@ impl Default for Layout {
     }
 }
 
+/// What stands for the one-time text in a script that a person runs by hand.
+pub const BY_HAND: &str = "by-hand";
+
 /// The script with its wrapper, ready to be run by bash as root. `nonce` must be new for every run.
 ///
 /// # Errors

@@ -12,10 +12,11 @@
 //! | `Request-WdevReboot` | asks for a reboot; in a probe, before `Stop-WdevProbe`: one is still pending |
 //! | `Stop-WdevProbe REASON` | ends a probe with "not in place" |
 //! | `Test-WdevStamp` | true when a run with the same fingerprint has ended well on this node |
-//! | `Write-WdevLog TEXT` | says something |
+//! | `Write-WdevLog TEXT` | says something, with its time and a level (`-Level warning`) |
 //!
 //! Both run in strict mode, where every error ends them; a probe that comes to its end says "in place".
-//! They never `exit`. All streams but the error stream go to standard output, as UTF-8; a native program
+//! They never `exit`. Help at the text's beginning (`<# .SYNOPSIS … #>`) stays at the beginning of the whole.
+//! All streams but the error stream go to standard output, as UTF-8; a native program
 //! that is not called through `Invoke-WdevNative` has standard error for itself.
 //!
 //! On the node everything lies under `C:\ProgramData\wdev`, readable by SYSTEM and the administrators
@@ -31,10 +32,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::wrap::{Layout, checked, fill};
+use super::wrap::{BY_HAND, Layout, checked, fill};
 use super::{Mode, Os, Script};
 use crate::error::{Failure, Kind, Result};
 use crate::render::quote::POWERSHELL;
+use crate::render::windows::split_help;
 
 const TEMPLATE: &str = include_str!("../../templates/windows/wrapper.ps1.in");
 /// The functions that every script may use.
@@ -68,6 +70,7 @@ pub fn wrap_windows(script: &Script, nonce: &str) -> Result<String> {
 pub fn wrap_windows_in(script: &Script, nonce: &str, layout: &Layout) -> Result<String> {
     let text = checked(script, Os::Windows, nonce)?;
     let quote = |text: &str| POWERSHELL.quote(text);
+    let (help, body) = split_help(text);
     let mut secrets = String::new();
     for (name, secret) in &script.secrets {
         secrets.push_str("        ");
@@ -85,6 +88,7 @@ pub fn wrap_windows_in(script: &Script, nonce: &str, layout: &Layout) -> Result<
     let values = [
         ("name", quote(&script.name)?),
         ("nonce", quote(nonce)?),
+        ("by_hand", quote(BY_HAND)?),
         ("fingerprint", quote(&script.fingerprint)?),
         ("mode", quote(mode)?),
         ("unseen", format!("@({unseen})")),
@@ -95,9 +99,9 @@ pub fn wrap_windows_in(script: &Script, nonce: &str, layout: &Layout) -> Result<
         ("wait_note", layout.wait_note.as_secs().max(1).to_string()),
         ("secrets", secrets),
         ("library", LIBRARY.to_owned()),
-        ("body", text.to_owned()),
+        ("body", body.to_owned()),
     ];
-    let wrapped = fill(TEMPLATE, &values);
+    let wrapped = format!("{help}\n{}", fill(TEMPLATE, &values));
     if wrapped.is_ascii() {
         return Ok(wrapped);
     }

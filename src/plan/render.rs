@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::node::Node;
 use super::record::Record;
 use crate::boxes::{self, Arch, Artifact};
+use crate::channel::wrap::BY_HAND;
 use crate::channel::wrap_windows::wrap_windows;
 use crate::channel::{Mode, Os, Script, wrap};
 use crate::config::Config;
@@ -17,9 +18,6 @@ use crate::render::vagrantfile::{PROBE, SSH_ACCESS};
 use crate::render::{
     MachineModel, RenderedFile, StepModel, VagrantfileModel, vagrantfile, write_all,
 };
-
-/// What stands for the one-time text in a script that a person runs.
-const BY_HAND: &str = "by-hand";
 
 /// Stands for the script with the key of the sandbox until wdev has both.
 const NO_KEY_YET: &str = "# wdev writes this before the first contact with the machine.

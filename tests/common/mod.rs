@@ -89,6 +89,12 @@ pub fn allowed_skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: needs {what}", test_name());
 }
 
+/// Says something on stderr that whoever runs the tests is to see.
+pub fn say(text: &str) {
+    // Not `eprintln!`: that is captured.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// The SHA-256 of the bytes, hexadecimal in lower case.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;

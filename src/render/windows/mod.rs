@@ -2,13 +2,16 @@
 //!
 //! A body is Windows PowerShell that defines two functions, `Invoke-WdevRun` and `Invoke-WdevProbe`, and
 //! `$WdevData`, the data that they work with. The scripts stand in `powershell/`, unchanged; the data goes
-//! before them as JSON, through the quoting filter. `channel::wrap_windows` tells what they may call.
+//! before them as a literal, through the quoting filter, and functions that several scripts share
+//! (`powershell/parts/`) between the two. A script begins with its help, which stays at the very beginning of
+//! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
+
+mod data;
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
-use super::quote::POWERSHELL;
 use crate::error::{Failure, Kind, Result};
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
@@ -29,7 +32,11 @@ pub fn ssh_access(public_key: &str) -> Result<String> {
         public_key,
         archive: SSH_ARCHIVE,
     };
-    body(include_str!("../../powershell/ssh-access.ps1"), &data)
+    body(
+        include_str!("../../../powershell/ssh-access.ps1"),
+        &[],
+        &data,
+    )
 }
 
 /// Gives the computer the name `name`, of at most 15 characters, which counts after a reboot.
@@ -41,8 +48,8 @@ pub fn computer_name(name: &str) -> Result<String> {
     struct Data<'a> {
         name: &'a str,
     }
-    let script = include_str!("../../powershell/computer-name.ps1");
-    body(script, &Data { name })
+    let script = include_str!("../../../powershell/computer-name.ps1");
+    body(script, &[], &Data { name })
 }
 
 /// Gives the adapter with the hardware address `mac` (twelve hexadecimal digits, in any notation) the
@@ -63,7 +70,8 @@ pub fn private_address(mac: &str, address: Ipv4Addr, prefix_length: u8) -> Resul
         address,
         prefix_length,
     };
-    body(include_str!("../../powershell/private-address.ps1"), &data)
+    let script = include_str!("../../../powershell/private-address.ps1");
+    body(script, &[], &data)
 }
 
 /// Runs the user's own script `text` with PowerShell and fails with its exit code.
@@ -71,20 +79,35 @@ pub fn private_address(mac: &str, address: Ipv4Addr, prefix_length: u8) -> Resul
 /// # Errors
 /// `Configuration` when the text holds a NUL character.
 pub fn hook(text: &str) -> Result<String> {
-    // Not by JSON: newer versions of PowerShell make a date of a text that looks like one.
-    let script = include_str!("../../powershell/hook.ps1");
-    let quoted = POWERSHELL.quote(text)?;
-    Ok(format!("$WdevData = @{{ text = {quoted} }}\n{script}"))
+    #[derive(Serialize)]
+    struct Data<'a> {
+        text: &'a str,
+    }
+    let script = include_str!("../../../powershell/hook.ps1");
+    body(script, &[], &Data { text })
 }
 
-fn body(script: &str, data: &impl Serialize) -> Result<String> {
-    let json = serde_json::to_string(data).map_err(|error| {
+/// The script with its data, and with the functions of `parts` that it uses.
+///
+/// # Errors
+/// `Configuration` when a text holds a NUL character; `Bug` when the data has no JSON form.
+fn body(script: &str, parts: &[&str], data: &impl Serialize) -> Result<String> {
+    let value = serde_json::to_value(data).map_err(|error| {
         Failure::new(Kind::Bug, "cannot write a script's data")
             .because(error)
             .permanent()
     })?;
-    let quoted = POWERSHELL.quote(&json)?;
-    Ok(format!(
-        "$WdevData = ConvertFrom-Json -InputObject {quoted}\n{script}"
-    ))
+    let (help, script) = split_help(script);
+    let data = data::literal(&value)?;
+    let parts = parts.concat();
+    Ok(format!("{help}$WdevData = {data}\n{parts}{script}"))
+}
+
+/// The help at the beginning of a script, with the line end behind it, and the rest.
+pub(crate) fn split_help(text: &str) -> (&str, &str) {
+    const END: &str = "#>\n";
+    match text.find(END) {
+        Some(at) if text.starts_with("<#") => text.split_at(at + END.len()),
+        _ => ("", text),
+    }
 }

@@ -1,148 +1,17 @@
-//! The scripts for Windows nodes, in their wrapper, under real PowerShell and against doubled commands.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! What makes a Windows node reachable, and what is done on it without SSH.
 
-mod common;
-
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use wdev::channel::Mode;
+use wdev::channel::Os;
 use wdev::channel::guest::{Errand, guest};
-use wdev::channel::wrap::{End, Reader, Said};
-use wdev::channel::wrap_windows::wrap_windows;
-use wdev::channel::{Mode, Os, Report, Script};
+use wdev::channel::wrap::End;
 use wdev::render::windows;
 
-/// A Windows node: a folder that is its `C:`, doubled commands, doubled programs.
-struct Node {
-    dir: tempfile::TempDir,
-    pwsh: PathBuf,
-}
-
-/// A script's end, and all that it said.
-struct Ended(Option<(End, Report)>, String);
-
-impl Ended {
-    fn done(self) -> Report {
-        match self.0 {
-            Some((End::Done, report)) => report,
-            other => panic!("not done: {other:?}\n{}", self.1),
-        }
-    }
-
-    fn why(self) -> String {
-        match self.0 {
-            Some((End::Failed(_, why), _)) => why,
-            other => panic!("did not fail: {other:?}\n{}", self.1),
-        }
-    }
-}
-
-impl Node {
-    /// None without PowerShell, which has been said then.
-    fn new(world: &Value) -> Option<Self> {
-        let node = Self {
-            dir: tempfile::tempdir().unwrap(),
-            pwsh: common::pwsh()?,
-        };
-        for folder in ["bin", "c/ProgramData", "c/Windows/Temp", "c/Users/vagrant"] {
-            std::fs::create_dir_all(node.path(folder)).unwrap();
-        }
-        let mut all = json!({
-            "services": {}, "rules": {}, "adapters": [], "addresses": [], "dhcp": [], "fail": {}, "log": [],
-            "boot": "2026-03-01T08:00:01Z",
-        });
-        for (key, value) in world.as_object().unwrap() {
-            all[key] = value.clone();
-        }
-        node.set_world(&all);
-        node.program("icacls.exe", "echo \"$@\" >>\"$0.asked\"");
-        let double = format!("cd / && exec '{}' \"$@\"", node.pwsh.to_str().unwrap());
-        node.program("powershell", &double);
-        Some(node)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn program(&self, name: &str, text: &str) {
-        let path = self.path("bin").join(name);
-        std::fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    fn world(&self) -> Value {
-        serde_json::from_str(&self.read("world.json")).unwrap()
-    }
-
-    fn set_world(&self, world: &Value) {
-        std::fs::write(self.path("world.json"), world.to_string()).unwrap();
-    }
-
-    fn log(&self) -> Vec<String> {
-        let log = self.world()["log"].clone();
-        serde_json::from_value(log).unwrap()
-    }
-
-    fn call(&self, body: &str, mode: Mode) -> Ended {
-        let script = Script {
-            name: "a-step".to_owned(),
-            os: Os::Windows,
-            mode,
-            text: Some(body.to_owned()),
-            effects: Vec::new(),
-            fingerprint: "f1".to_owned(),
-            secrets: BTreeMap::new(),
-        };
-        let text = wrap_windows(&script, "n1").unwrap();
-        std::fs::write(self.path("c/Windows/Temp/step.ps1"), text).unwrap();
-        let doubles = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/powershell/doubles/doubles.psd1"
-        );
-        let command = format!(
-            "Import-Module '{doubles}'; \
-             [void](New-PSDrive -Name C -PSProvider FileSystem -Root '{}' -Scope Global); \
-             $env:USERPROFILE = 'C:\\Users\\vagrant'; & 'C:\\Windows\\Temp\\step.ps1'",
-            self.path("c").display()
-        );
-        let mut path = std::ffi::OsString::from(self.path("bin"));
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let output = Command::new(&self.pwsh)
-            .args(["-NoProfile", "-NonInteractive", "-Command", &command])
-            .env("PATH", path)
-            .env("HOME", self.dir.path())
-            .env("WDEV_DOUBLES", self.path("world.json"))
-            .output()
-            .unwrap();
-        let mut reader = Reader::new("n1");
-        let mut shown = String::from_utf8_lossy(&output.stderr).into_owned();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            for said in reader.line(line) {
-                if let Said::Output(text) = said {
-                    shown.push_str(&text);
-                    shown.push('\n');
-                }
-            }
-        }
-        Ended(reader.finish(mode), shown)
-    }
-
-    fn probe(&self, body: &str) -> Option<String> {
-        let report = self.call(body, Mode::Probe).done();
-        assert_eq!(report.in_place, report.why.is_none());
-        report.why
-    }
-}
+use crate::common;
+use crate::node::Node;
+use crate::ways::{Scene, every_way};
 
 const KEY: &str = "ssh-ed25519 AAAAC3Nz wdev";
 const KEYS: &str = "c/ProgramData/ssh/administrators_authorized_keys";
@@ -488,4 +357,21 @@ fn errands_do_without_ssh_what_lines_do_with_it() {
     assert!(!fetch(0, 2).contains_key("content"));
     let identity = run(Errand::BootIdentity).done().facts["identity"].clone();
     assert_eq!(identity, "20260301080001.000000-620");
+}
+
+#[test]
+fn the_computer_gets_its_name_however_its_step_is_killed() {
+    let world = json!({"names": {"ActiveComputerName": "WIN-1", "ComputerName": "WIN-1"}});
+    every_way(&Scene {
+        name: "computer-name",
+        body: &windows::computer_name("winw1").unwrap(),
+        secrets: &[],
+        node: &|| Node::new(&world),
+        boot: &|node| {
+            let mut world = node.world();
+            world["names"]["ActiveComputerName"] = world["names"]["ComputerName"].clone();
+            node.set_world(&world);
+        },
+        state: &|node| node.world()["names"].clone(),
+    });
 }

@@ -1,0 +1,1 @@
+//! containerd on a Windows node.

@@ -1,0 +1,1 @@
+//! Windows features, their reboots, and what a reboot leaves behind.

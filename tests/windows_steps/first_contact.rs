@@ -1,0 +1,1 @@
+//! The first contact: what makes a stock Windows quiet and reachable.

@@ -1,0 +1,1 @@
+//! A Windows worker joins the cluster.

@@ -1,0 +1,1 @@
+//! The programs of Kubernetes and the kubelet as a service.

@@ -1,0 +1,1 @@
+//! A Windows worker is Ready, or says what keeps it.
