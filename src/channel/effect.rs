@@ -68,6 +68,13 @@ pub enum Effect {
         /// The address that the node registers.
         address: String,
     },
+    /// A worker has left the cluster: drained, unless `force` does without, and its node object deleted.
+    Left {
+        /// Its name.
+        node: String,
+        /// Also when it does not answer.
+        force: bool,
+    },
     /// Something is applied to the cluster, such as a CNI or kube-proxy.
     Manifest(String),
     /// Waits until this node is Ready: joined, kubelet running, network plugin running on it.

@@ -36,6 +36,15 @@ pub(super) fn joined(world: &World, name: &LaneName) -> bool {
         .is_some_and(|node| joined_node(world, node))
 }
 
+/// Whether the living cluster has a node object of that name, whatever became of its machine.
+pub(super) fn member(world: &World, name: &LaneName) -> bool {
+    let member = world.nodes.get(name).and_then(|node| node.member.as_ref());
+    match (&world.cluster, member) {
+        (Some(cluster), Some(member)) => member.cluster == cluster.id,
+        _ => false,
+    }
+}
+
 fn joined_node(world: &World, node: &Node) -> bool {
     match (&world.cluster, &node.member, &node.machine) {
         (Some(cluster), Some(member), Some(machine)) => {

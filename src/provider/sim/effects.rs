@@ -43,6 +43,7 @@ pub(super) fn perform(
             cluster::mint(cluster, now);
         }),
         Effect::Join { address } => join(world, name, address, token, now),
+        Effect::Left { node, force } => leave(world, name, &LaneName::from(node.as_str()), *force),
         Effect::Manifest(manifest) => apply(world, manifest, now),
         Effect::NodeReady => return wait(world.cluster_ready(seed, name), now),
         Effect::PodsReady(manifest) => {
@@ -238,6 +239,22 @@ fn join(
     Ok(())
 }
 
+/// Pods end only on a node that answers.
+fn leave(world: &mut World, name: &LaneName, node: &LaneName, force: bool) -> Result<(), String> {
+    cluster::own(world, name)?;
+    let alive = world
+        .machine(node)
+        .is_some_and(|machine| machine.answers() && machine.runs(KUBELET));
+    if cluster::member(world, node) && !alive && !force {
+        return Err(words::not_drained(node.as_str()));
+    }
+    if let Some(known) = world.nodes.get_mut(node) {
+        known.member = None;
+        world.touch(node);
+    }
+    Ok(())
+}
+
 fn apply(world: &mut World, manifest: &str, now: u64) -> Result<(), String> {
     if !cluster::answers(world) {
         return Err(words::no_api(&cluster::address(world)));
@@ -329,6 +346,10 @@ pub(super) fn missing(
                     .and_then(|node| node.member.as_ref())
                     .is_some_and(|member| member.address == *address),
             format!("the node has not joined as {address}"),
+        ),
+        Effect::Left { node, .. } => (
+            !cluster::member(world, &LaneName::from(node.as_str())),
+            format!("the cluster still knows {node}"),
         ),
         Effect::Manifest(manifest) => (
             cluster::applied(world, manifest),
