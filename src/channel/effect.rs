@@ -52,6 +52,8 @@ pub enum Effect {
     },
     /// A service runs and starts with the machine. Fails unless all that it needs runs.
     Running(String),
+    /// The Host Networking Service of a Windows node answers, or is repaired.
+    Hns,
     /// A container image is pulled.
     Image(String),
     /// A control plane of this version listens here; its services run.

@@ -20,6 +20,6 @@ pub fn step(build: &Build) -> GuestStep {
         os: Os::Windows,
         on_change: OnChange::Rerun,
         text: None,
-        effects: vec![Effect::Feature("Containers".to_owned())],
+        effects: vec![Effect::Feature("Containers".to_owned()), Effect::Hns],
     }
 }

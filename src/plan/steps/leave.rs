@@ -8,6 +8,7 @@ use super::guest::{GuestStep, done, inputs, judge};
 use crate::channel::{Effect, Mode, Os};
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
 use crate::error::{Failure, Kind, Result};
+use crate::event::Body;
 use crate::names::LaneName;
 use crate::render::linux_cluster;
 
@@ -86,7 +87,14 @@ impl Leave {
     fn unless_forced<T>(&self, result: Result<T>, instead: T, cx: &Context) -> Result<T> {
         match result {
             Err(failure) if self.force && failure.kind != Kind::Interrupted => {
-                cx.io.note(format!("left behind: {failure}"));
+                cx.recorder.tell(Body::Warning {
+                    message: format!("`{}` could not leave the cluster: {failure}", cx.lane),
+                    advice: Some(format!(
+                        "see whether `wdev kubectl get nodes` still shows it; `wdev kubectl delete node {}` \
+                         removes it",
+                        cx.lane
+                    )),
+                });
                 Ok(instead)
             }
             other => other,

@@ -117,6 +117,7 @@ fn local(machine: &mut Machine, effect: &Effect) -> Result<(), String> {
             }
         },
         Effect::Running(name) => return start(machine, name),
+        Effect::Hns => machine.hns_broken = false,
         Effect::Image(name) => {
             machine.images.insert(name.clone());
         }
@@ -210,6 +211,10 @@ fn join(
     token: Option<&Token>,
     now: u64,
 ) -> Result<(), String> {
+    // What was begun and not ended is reset first.
+    if let Some(machine) = world.machine_mut(name) {
+        machine.half_joined = false;
+    }
     if cluster::joined(world, name) {
         if let Some(member) = &mut world.node(name).member {
             address.clone_into(&mut member.address);
@@ -326,6 +331,10 @@ pub(super) fn missing(
             ),
         },
         Effect::Running(name) => (machine.runs(name), format!("{name} is not running")),
+        Effect::Hns => (
+            !machine.hns_broken,
+            "the Host Networking Service does not answer".to_owned(),
+        ),
         Effect::Image(image) => (
             machine.images.contains(image),
             format!("{image} is not pulled"),
@@ -340,6 +349,7 @@ pub(super) fn missing(
         ),
         Effect::Join { address } => (
             cluster::joined(world, name)
+                && !machine.half_joined
                 && world
                     .nodes
                     .get(name)

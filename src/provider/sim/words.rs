@@ -110,7 +110,7 @@ pub(super) fn natural(seed: u64, node: &str, script: &str, index: usize, effect:
         Effect::Join { .. } => (5_000, 15_000),
         Effect::Left { .. } => (2_000, 20_000),
         Effect::Manifest(_) => (1_000, 3_000),
-        Effect::NodeReady | Effect::PodsReady(_) => (1_000, 2_000),
+        Effect::Hns | Effect::NodeReady | Effect::PodsReady(_) => (1_000, 2_000),
     };
     between(
         seed,
@@ -130,6 +130,7 @@ pub(super) fn begins(effect: &Effect) -> Option<String> {
         Effect::Feature(name) => format!("installing the Windows feature {name}"),
         Effect::Service { name, .. } => format!("registering the service {name}"),
         Effect::Running(name) => format!("starting {name}"),
+        Effect::Hns => "asking the Host Networking Service".to_owned(),
         Effect::Image(name) => format!("pulling {name}"),
         Effect::ControlPlane { version, .. } => {
             format!("[init] Using Kubernetes version: {version}")
