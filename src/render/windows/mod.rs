@@ -8,6 +8,8 @@
 
 mod data;
 
+pub use data::literal;
+
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
@@ -98,7 +100,7 @@ fn body(script: &str, parts: &[&str], data: &impl Serialize) -> Result<String> {
             .permanent()
     })?;
     let (help, script) = split_help(script);
-    let data = data::literal(&value)?;
+    let data = literal(&value)?;
     let parts = parts.concat();
     Ok(format!("{help}$WdevData = {data}\n{parts}{script}"))
 }
