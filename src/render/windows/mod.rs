@@ -7,6 +7,7 @@
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
 mod data;
+mod software;
 
 pub use data::literal;
 
@@ -15,6 +16,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
+
+pub use software::fetch;
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";
