@@ -160,9 +160,19 @@ fn every_rule_is_noticed_when_it_is_broken() {
         ("Get-Service -Name a/b", "without quotes"),
         ("Get-Content -LiteralPath 'a', C:\\b", "without quotes"),
         ("function Get-X { param($A) }; Get-X -B 1", "no -B"),
+        ("Get-Date > 'x'", "Write-WdevFile alone"),
+        ("'a' | Out-File -FilePath 'x'", "Write-WdevFile alone"),
+        ("dir", "is an alias"),
+        ("sc 'x' 'y'", "is an alias"),
+        ("sc.exe 'query'", "the exit code of sc.exe"),
+        ("if ($LASTEXITCODE -eq 0) { & 'icacls.exe' 'x' }", "the exit code of icacls.exe"),
+        ("function Invoke-WdevRun { }", "no help"),
+        (
+            "# It is not help.\nfunction Invoke-WdevRun { }\n",
+            "no help",
+        ),
     ];
     let of_lists = [
-        ("dir", "dir is no command"),
         ("Get-Uptime", "is no command"),
         (
             "Get-Content -LiteralPath 'a' -AsByteStream",
@@ -170,7 +180,7 @@ fn every_rule_is_noticed_when_it_is_broken() {
         ),
         ("Set-Service -Nam 'a'", "no -Nam"),
         ("Get-Content -Path 'a' -LiteralPath 'b'", "no -"),
-        ("Add-Content -Value 'a'", "it needs -"),
+        ("Start-Service -WhatIf", "it needs -"),
         ("Get-Date '1' '2' '3'", "fewer values"),
         ("$t = @{ Name = 'a'; No = 1 }; Set-Service @t", ", -No"),
     ];
@@ -197,7 +207,10 @@ fn every_rule_is_noticed_when_it_is_broken() {
     let good = [
         "Get-Content -LiteralPath 'a' -ErrorAction 'Stop' | Out-Null",
         "$t = @{ Name = 'a'; StartupType = 'Automatic' }; Set-Service @t",
-        "'a' | Add-Content -LiteralPath 'b'",
+        "'a' | Remove-Item -Force",
+        "& 'sc.exe' 'query' | Out-Null; if ($LASTEXITCODE -ne 0) { throw 'it failed' }",
+        "Get-Date 2>$null",
+        "<#\n.SYNOPSIS\nIt.\n.DESCRIPTION\nMore.\n#>\n\n\nfunction Invoke-WdevRun { }",
         "function Get-X { param($A) $A }; Get-X -A 1",
     ];
     let texts: Vec<_> = good.iter().copied().enumerate().map(named).collect();
