@@ -11,7 +11,28 @@ if (-not $worldPath) {
 $changes = 0
 
 function Read-World {
-    Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
+    $world = Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
+    if (Test-Boot -World $world) {
+        Invoke-Boot -World $world
+        Write-World -World $world
+    }
+    $world
+}
+
+# A part of the world, which it gets when it has none.
+function Get-Part {
+    param($World, [string]$Name, $Default)
+    if (-not $World.ContainsKey($Name)) {
+        $World[$Name] = $Default
+    }
+    , $World[$Name]
+}
+
+function Write-World {
+    param($World)
+    $new = $worldPath + '.new'
+    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
+    [System.IO.File]::Move($new, $worldPath, $true)
 }
 
 function Invoke-Kill {
@@ -34,9 +55,7 @@ function Save-World {
         Start-Change
     }
     $World.log = @($World.log) + $Said
-    $new = $worldPath + '.new'
-    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
-    [System.IO.File]::Move($new, $worldPath, $true)
+    Write-World -World $World
     Invoke-Kill -When 'after'
 }
 
