@@ -9,6 +9,8 @@
 mod data;
 pub mod prepare;
 
+pub use data::literal;
+
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
@@ -99,7 +101,7 @@ fn body(script: &str, parts: &[&str], data: &impl Serialize) -> Result<String> {
             .permanent()
     })?;
     let (help, script) = split_help(script);
-    let data = data::literal(&value)?;
+    let data = literal(&value)?;
     let parts = parts.concat();
     Ok(format!("{help}$WdevData = {data}\n{parts}{script}"))
 }
