@@ -105,11 +105,7 @@ function Start-DoubledBoot {
     $first = -not $World.Contains('runs')
     $World['runs'] = $Boot
     if (-not $first) {
-        $World.boot = [datetime]::UtcNow.ToString('yyyy-MM-ddTHH:mm:ssZ')
-        foreach ($name in @($World.services.Keys | Where-Object { $handedOn -notcontains $_ })) {
-            $service = $World.services[$name]
-            $service.Status = if ($service['StartType'] -eq 'Automatic') { 'Running' } else { 'Stopped' }
-        }
+        Invoke-Boot -World $World
     }
     Write-World -World $World
 }
