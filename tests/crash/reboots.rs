@@ -95,7 +95,7 @@ fn every_fault_of_a_reboot_is_mended_or_told_and_the_next_run_goes_on() {
         ("w1/reboot=late", true, ""),
         ("w1/reboot=never", true, ""),
         (
-            "w1/reboot=never:4",
+            "w1/reboot=never:9",
             false,
             "did not come back from its reboot",
         ),
