@@ -67,7 +67,7 @@ fn faults_around_reboots_end_in_the_same_world_or_in_an_error_that_the_next_run_
     let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
         10_000
     } else {
-        600
+        400
     };
     let (first, seeds) = (number("WDEV_TEST_SEED", 1), number("WDEV_TEST_SEEDS", all));
     let found = Mutex::new(BTreeMap::<String, usize>::new());
