@@ -141,7 +141,8 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         address: Some(address.to_owned()),
         ..named("c")
     };
-    let cases: &[(&[(&str, &str)], NewWorker, &str)] = &[
+    type Case<'a> = (&'a [(&'a str, &'a str)], NewWorker, &'a str);
+    let cases: &[Case] = &[
         (
             &[("variables.yml", two)],
             named("a"),
