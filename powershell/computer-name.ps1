@@ -1,6 +1,15 @@
-# Gives the computer its name, which counts from its next boot on.
-#
-# Data: name (at most 15 characters, as NetBIOS has it).
+<#
+.SYNOPSIS
+Gives the computer its name, which counts from its next boot on.
+
+.DESCRIPTION
+Asks for a reboot where the name that counts now, or the one of the next boot, is another one.
+
+Data: name (at most 15 characters, as NetBIOS has it).
+
+Look at it by hand: `hostname`.
+#>
+
 
 # The name that counts now (`ActiveComputerName`), or the one of the next boot (`ComputerName`).
 function Get-WdevComputerName {

@@ -1,4 +1,11 @@
-# What a node does for wdev by a script where there is no SSH. Data: depends on the errand.
+<#
+.SYNOPSIS
+What a node does for wdev by a script where there is no SSH.
+
+.DESCRIPTION
+The host picks one of the functions, with the data that it names; nobody runs this by hand.
+#>
+
 
 # Data: words.
 function Invoke-WdevExec {

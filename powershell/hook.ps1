@@ -1,6 +1,14 @@
-# A script of the user's own. It runs in a PowerShell of its own, as a file, with its own exit code.
-#
-# Data: text (the script).
+<#
+.SYNOPSIS
+Runs a script of the user's own.
+
+.DESCRIPTION
+It runs in a PowerShell of its own, as a file, with its own exit code: another one than 0 is a failure. It counts as
+done when it has run to its end in its present form.
+
+Data: text (the script).
+#>
+
 
 function Invoke-WdevRun {
     $file = $WdevWork + '\' + $WdevName + '.ps1'

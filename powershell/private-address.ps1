@@ -1,8 +1,16 @@
-# Gives the adapter with a certain hardware address its static address, without a gateway: the way out is
-# another adapter's.
-#
-# Data: mac (twelve hexadecimal digits, in any notation; empty where only wdev knows it, once it has made the
-# adapter), address, prefixLength.
+<#
+.SYNOPSIS
+Gives the adapter with a certain hardware address its static address.
+
+.DESCRIPTION
+Without a gateway: the way out is another adapter's. Other addresses of the adapter go, and DHCP is off.
+
+Data: mac (twelve hexadecimal digits, in any notation; empty where only wdev knows it, once it has made the adapter),
+address, prefixLength. Fact: adapter, its name.
+
+Look at it by hand: `Get-NetAdapter`, `Get-NetIPAddress -AddressFamily IPv4`.
+#>
+
 
 function Get-WdevPrivateAdapter {
     $wanted = $WdevData.mac -replace '[^0-9A-Fa-f]', ''

@@ -1,11 +1,23 @@
-# Makes the node reachable over SSH with our key. It is run through Vagrant, before anything else.
-#
-# Data: publicKey (a line for `authorized_keys`), archive (where the host puts the archive of Win32-OpenSSH
-# when Windows Update cannot be reached).
-#
-# Windows Server 2019 and 2022 have OpenSSH as an optional feature, which comes from Windows Update; 2025
-# has it installed and stopped, and its firewall rule leaves out public networks:
-# https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse
+<#
+.SYNOPSIS
+Makes the node reachable over SSH with the key of the sandbox.
+
+.DESCRIPTION
+Run through Vagrant, before anything else. Installs OpenSSH where it is missing, from Windows Update or from the
+archive of the host; lets its service start now and at every boot; adds the key to the administrators' keys; opens
+the firewall for it in every network.
+
+Data: publicKey (a line for `authorized_keys`), archive (where the host puts the archive of Win32-OpenSSH when
+Windows Update cannot be reached).
+
+Look at it by hand: `Get-Service sshd`, `Get-NetFirewallRule OpenSSH-Server-In-TCP`.
+
+.NOTES
+Windows Server 2019 and 2022 have OpenSSH as an optional feature, which comes from Windows Update; 2025 has it
+installed and stopped, and its firewall rule leaves out public networks:
+https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse
+#>
+
 
 $WdevSshData = 'C:\ProgramData\ssh'
 $WdevSshRule = 'OpenSSH-Server-In-TCP'

@@ -12,7 +12,34 @@ $common = 'ErrorAction', 'ErrorVariable', 'WarningAction', 'OutVariable', 'Verbo
 # Programs that a script may call by name.
 $programs = 'icacls.exe', 'powershell', 'whoami.exe'
 $never = 'Invoke-Expression', 'Restart-Computer', 'Stop-Computer', 'Write-Host', 'Read-Host'
+# Windows PowerShell 5.1 and 7 write different bytes by these; `Write-WdevFile` writes the same by both.
+$writes = 'Set-Content', 'Add-Content', 'Out-File', 'Tee-Object', 'Export-Csv', 'Export-Clixml'
 $verbs = @(Get-Verb).Verb
+# This PowerShell lacks the aliases that are programs here.
+$aliases = @(Get-Alias).Name + @(
+    'cat', 'clear', 'compare', 'cp', 'curl', 'diff', 'kill', 'ls', 'man', 'mount', 'mv', 'ps', 'rm', 'rmdir', 'sc',
+    'sleep', 'sort', 'start', 'tee', 'wget', 'write'
+)
+
+# Whether a statement behind the command, in the same block, looks at its exit code.
+function Test-Checked {
+    param($Command)
+    $statement = $Command.Parent
+    $blocks = 'StatementBlockAst', 'NamedBlockAst'
+    $expressions = 'ArrayExpressionAst', 'SubExpressionAst'
+    while ($blocks -notcontains $statement.GetType().Name -or $expressions -contains $statement.Parent.GetType().Name) {
+        $statement = $statement.Parent
+    }
+    foreach ($code in $statement.FindAll({
+        param($n)
+        $n -is [System.Management.Automation.Language.VariableExpressionAst] -and $n.VariablePath.UserPath -eq 'LASTEXITCODE'
+    }, $true)) {
+        if ($code.Extent.StartOffset -gt $Command.Extent.EndOffset) {
+            return $true
+        }
+    }
+    $false
+}
 
 function Read-CommandList {
     param([string]$Path)
@@ -164,8 +191,17 @@ function Test-Script {
                 $tables[$node.Left.VariablePath.UserPath] = @($table.KeyValuePairs | ForEach-Object { $_.Item1.Value })
             }
         }
+        if ($node -is [System.Management.Automation.Language.FileRedirectionAst] -and $node.Location.Extent.Text -ne '$null') {
+            & $said $node.Extent 'a file is written by Write-WdevFile alone'
+        }
         if ($Body -and $node -is [System.Management.Automation.Language.ExitStatementAst]) {
             & $said $node.Extent 'a body never exits'
+        }
+    }
+    if ($Body -and $functions.ContainsKey('Invoke-WdevRun')) {
+        $help = $ast.GetHelpContent()
+        if ($null -eq $help -or -not $help.Synopsis -or -not $help.Description) {
+            '{0}:1: no help with a synopsis and a description at the beginning' -f (Split-Path -Path $Path -Leaf)
         }
     }
     foreach ($command in $ast.FindAll({ param($n) $n -is [System.Management.Automation.Language.CommandAst] }, $true)) {
@@ -180,7 +216,21 @@ function Test-Script {
             }
         }
         $name = $command.GetCommandName()
-        if ($null -eq $name -or $programs -contains $name -or $name -like '*.exe') {
+        if ($null -eq $name) {
+            continue
+        }
+        if ($programs -contains $name -or $name -like '*.exe') {
+            if (-not (Test-Checked -Command $command)) {
+                & $said $command.Extent ('nobody looks at the exit code of ' + $name)
+            }
+            continue
+        }
+        if ($aliases -contains $name -and -not $functions.ContainsKey($name)) {
+            & $said $command.Extent ($name + ' is an alias')
+            continue
+        }
+        if ($writes -contains $name) {
+            & $said $command.Extent ($name + ': a file is written by Write-WdevFile alone')
             continue
         }
         if ($never -contains $name) {

@@ -7,7 +7,10 @@
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
 mod data;
+pub mod prepare;
 mod software;
+
+pub use data::literal;
 
 use std::net::Ipv4Addr;
 
@@ -101,7 +104,7 @@ fn body(script: &str, parts: &[&str], data: &impl Serialize) -> Result<String> {
             .permanent()
     })?;
     let (help, script) = split_help(script);
-    let data = data::literal(&value)?;
+    let data = literal(&value)?;
     let parts = parts.concat();
     Ok(format!("{help}$WdevData = {data}\n{parts}{script}"))
 }

@@ -11,7 +11,23 @@ if (-not $worldPath) {
 $changes = 0
 
 function Read-World {
-    Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
+    $world = Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
+    if ($world['machine'] -eq 'linux') {
+        Update-FromMachine -World $world
+    } elseif (Test-Boot -World $world) {
+        Invoke-Boot -World $world
+        Write-World -World $world
+    }
+    $world
+}
+
+# A part of the world, which it gets when it has none.
+function Get-Part {
+    param($World, [string]$Name, $Default)
+    if (-not $World.ContainsKey($Name)) {
+        $World[$Name] = $Default
+    }
+    , $World[$Name]
 }
 
 function Invoke-Kill {
@@ -28,15 +44,23 @@ function Start-Change {
     Invoke-Kill -When 'before'
 }
 
+function Write-World {
+    param($World)
+    $new = $worldPath + '.new'
+    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
+    [System.IO.File]::Move($new, $worldPath, $true)
+}
+
 function Save-World {
     param($World, [string]$Said, [switch]$Begun)
     if (-not $Begun) {
         Start-Change
     }
     $World.log = @($World.log) + $Said
-    $new = $worldPath + '.new'
-    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
-    [System.IO.File]::Move($new, $worldPath, $true)
+    Write-World -World $World
+    if ($World['machine'] -eq 'linux') {
+        Update-Machine -World $World -Said $Said
+    }
     Invoke-Kill -When 'after'
 }
 
