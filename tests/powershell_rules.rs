@@ -13,6 +13,12 @@ use serde::Serialize;
 use wdev::channel::powershell;
 use wdev::channel::wrap_windows::wrap_windows;
 use wdev::channel::{Mode, Os, Script, Secret};
+use wdev::config::model::ProviderName;
+use wdev::config::{self, Request};
+use wdev::home::SandboxFolder;
+use wdev::plan::{self, Target, Testbed};
+use wdev::release::supported::minors;
+use wdev::release::{self, Release};
 use wdev::render::windows;
 
 #[derive(Serialize)]
@@ -111,6 +117,85 @@ fn scripts_for_windows_nodes_keep_the_rules() {
     assert_eq!(broken(&pwsh, &texts, lists(&NODES), false), "");
 }
 
+/// The scripts of the Windows workers of a sandbox, in their wrapper, by lane and step.
+fn of_workers(variables: &str) -> Vec<(String, String)> {
+    let project = tempfile::tempdir().unwrap();
+    std::fs::write(project.path().join("variables.yml"), variables).unwrap();
+    let loaded = config::load(&Request {
+        start: project.path().to_owned(),
+        ..Request::default()
+    });
+    let loaded = loaded.unwrap_or_else(|problems| panic!("{variables}\n{problems}"));
+    let config = &loaded.config;
+    let exact = release::assumed(&config.kubernetes.version);
+    let release = Release::new(config, Os::Windows, exact);
+    let plan = plan::up::plan(&Target {
+        config,
+        provider: ProviderName::Hyperv,
+        folder: &SandboxFolder::at(project.path().to_owned()),
+        testbed: Testbed::None,
+        prefix: "wdev-default-1a2b3c",
+        release: &release,
+        store: None,
+    })
+    .unwrap();
+    let steps = plan.lanes.iter().flat_map(|lane| {
+        let steps = lane.steps.iter();
+        steps.filter_map(|planned| Some((lane.name.to_string(), planned.step.script()?)))
+    });
+    steps
+        .filter(|(_, script)| script.os == Os::Windows && script.text.is_some())
+        .map(|(lane, script)| {
+            let file = format!("{lane}-{}.ps1", script.name);
+            (file, wrap_windows(&script, "n1").unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn scripts_of_every_supported_combination_keep_the_rules() {
+    let Some(pwsh) = common::pwsh() else { return };
+    let mut texts = BTreeMap::new();
+    let mut combinations = 0;
+    let own = "labels: {a: b}, taints: ['os=Win1809:NoSchedule']";
+    for minor in minors() {
+        // Kubernetes of before 1.23 and containerd 2 do not speak with each other.
+        let runtimes: &[&str] = if minor < 23 {
+            &["1.7.34"]
+        } else {
+            &["1.7.34", "2.0.11", "2.2.7", "2.3.4"]
+        };
+        for runtime in runtimes {
+            for cni in ["calico", "antrea", "flannel", "none"] {
+                // Kubernetes 1.34 is the last one that supports Windows Server 2019.
+                let old = if minor <= 34 {
+                    "- {name: w1, windows: '2019', box: own}\n"
+                } else {
+                    ""
+                };
+                let variables = format!(
+                    "kubernetes: {{version: v1.{minor}.2}}\ncni: {cni}\n\
+                     container_runtime: {{name: containerd, version: {runtime}}}\n\
+                     workers:\n{old}- {{name: w2, windows: '2022', {own}}}\n\
+                     - {{name: w3, windows: '2025'}}\n"
+                );
+                combinations += variables.matches("windows:").count();
+                for (name, text) in of_workers(&variables) {
+                    let next = texts.len();
+                    texts.entry(text).or_insert(format!("{next:03}-{name}"));
+                }
+            }
+        }
+    }
+    common::say(&format!(
+        "{} different scripts of {combinations} combinations of Kubernetes, containerd, network plugin and Windows",
+        texts.len()
+    ));
+    assert!(texts.len() >= 6);
+    let texts: Vec<_> = texts.into_iter().map(|(text, name)| (name, text)).collect();
+    assert_eq!(broken(&pwsh, &texts, lists(&NODES), false), "");
+}
+
 /// By itself each file of ours is a script too, so that editors and linters can read it.
 #[test]
 fn files_of_powershell_keep_the_rules() {
@@ -165,7 +250,10 @@ fn every_rule_is_noticed_when_it_is_broken() {
         ("dir", "is an alias"),
         ("sc 'x' 'y'", "is an alias"),
         ("sc.exe 'query'", "the exit code of sc.exe"),
-        ("if ($LASTEXITCODE -eq 0) { & 'icacls.exe' 'x' }", "the exit code of icacls.exe"),
+        (
+            "if ($LASTEXITCODE -eq 0) { & 'icacls.exe' 'x' }",
+            "the exit code of icacls.exe",
+        ),
         ("function Invoke-WdevRun { }", "no help"),
         (
             "# It is not help.\nfunction Invoke-WdevRun { }\n",

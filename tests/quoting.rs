@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use wdev::config::model::ProviderName;
 use wdev::render::linux::{self, KernelModule, KernelSettings};
 use wdev::render::quote::{Language, POWERSHELL, RUBY, SH, TOML, YAML};
+use wdev::render::windows::literal;
 use wdev::render::{MachineModel, StepModel, VagrantfileModel, vagrantfile};
 
 /// Calls `check` with batches of strings: those that are known to be nasty, then random ones, which are
@@ -379,6 +380,42 @@ fn powershell_gives_every_string_back() {
             .map(|text| dotnet_hex(text))
             .collect();
         assert_eq!(units, expected);
+    });
+}
+
+/// What a script for Windows is given: labels and such, in lists and objects. Readers of JSON would make dates of
+/// some texts.
+#[test]
+fn powershell_gives_the_data_of_scripts_back() {
+    let Some(pwsh) = common::pwsh() else { return };
+    for_hostile_texts(|texts| {
+        let dates = [
+            "2026-01-01T00:00:00Z",
+            "/Date(1)/",
+            "\\/Date(1)\\/",
+            "$true",
+            "12",
+        ];
+        let texts: Vec<&str> = texts.iter().map(String::as_str).chain(dates).collect();
+        let pairs: Vec<_> = texts
+            .iter()
+            .map(|text| serde_json::json!({"name": text, "value": [text, true, 7]}))
+            .collect();
+        let data = literal(&serde_json::json!({"deep": {"pairs": pairs}})).unwrap();
+        let script = format!(
+            "Set-StrictMode -Version Latest\n$WdevData = {data}\n\
+             foreach ($p in $WdevData.deep.pairs) {{\n\
+             foreach ($s in $p.name, $p.value[0]) {{ [BitConverter]::ToString([Text.Encoding]::Unicode.GetBytes($s)) }}\n\
+             if ($p.value.Count -ne 3 -or $p.value[1] -ne $true -or $p.value[2] -ne 7) {{ 'changed' }} }}\n"
+        );
+        let script = script.replace('\n', "\r\n");
+        let args = ["-NoProfile", "-NonInteractive", "-File"];
+        let printed = String::from_utf8(Scene::new().run(&pwsh, &args, &script)).unwrap();
+        let expected: Vec<_> = texts
+            .iter()
+            .flat_map(|text| [dotnet_hex(text), dotnet_hex(text)])
+            .collect();
+        assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
     });
 }
 

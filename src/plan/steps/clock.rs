@@ -144,7 +144,7 @@ impl Step for Clock {
     async fn verify(&self, cx: &Context, _done: &Done) -> Result<()> {
         match self.probe(cx).await? {
             Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(Box::new(
+            Probe::Missing(why) | Probe::RebootPending(why) => Err(Box::new(
                 Failure::new(Kind::Step, "the clock was set, but it is not right")
                     .because(why)
                     .advise("see whether something on the node sets it: NTP, the guest tools"),

@@ -7,12 +7,17 @@
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
 mod data;
+mod software;
+
+pub use data::literal;
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
+
+pub use software::fetch;
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";
@@ -98,7 +103,7 @@ fn body(script: &str, parts: &[&str], data: &impl Serialize) -> Result<String> {
             .permanent()
     })?;
     let (help, script) = split_help(script);
-    let data = data::literal(&value)?;
+    let data = literal(&value)?;
     let parts = parts.concat();
     Ok(format!("{help}$WdevData = {data}\n{parts}{script}"))
 }
