@@ -164,6 +164,7 @@ fn worker(item: &Item) -> Worker {
         windows: string(item.at("windows")),
         machine: machine(item),
         address: address(item.at("address")).unwrap_or(Ipv4Addr::UNSPECIFIED),
+        features: strings(item.at("features")),
         labels: table(item.at("labels"), string),
         taints: strings(item.at("taints")),
     }

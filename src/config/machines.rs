@@ -81,6 +81,12 @@ pub(super) static WORKER: &[Key] = &[
         "Let the node run virtual machines itself; only Hyper-V isolated containers need it.",
     ),
     key(
+        "features",
+        List(&Shape::Text(Rule::Free)),
+        Unset,
+        "Windows features that the node shall have beside those that it needs, as `Get-WindowsFeature` names them: `[Hyper-V]`.",
+    ),
+    key(
         "labels",
         Table(KeyRule::Label, &Shape::Text(Rule::LabelValue)),
         Unset,

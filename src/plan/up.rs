@@ -137,8 +137,8 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
         Os::Windows => {
             own_address(&mut steps, build)?;
             steps.push(computer_name::step(build)?);
-            steps.push(first_contact::step(build));
-            steps.push(features::step(build));
+            steps.push(first_contact::step(build)?);
+            steps.push(features::step(build)?);
             steps.hooks(build, "prepare")?;
         }
     }

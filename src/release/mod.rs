@@ -20,6 +20,7 @@ pub mod source;
 pub mod supported;
 pub mod version;
 pub mod windows;
+pub mod windows_node;
 
 use std::collections::BTreeMap;
 

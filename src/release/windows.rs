@@ -29,6 +29,12 @@ pub fn windows_server(windows: &str) -> Option<&'static WindowsServer> {
     TABLE.iter().find(|row| row.windows == windows)
 }
 
+/// Every version of Windows Server that is known.
+#[must_use]
+pub fn windows_servers() -> &'static [WindowsServer] {
+    &TABLE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

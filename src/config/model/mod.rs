@@ -233,6 +233,8 @@ pub struct Worker {
     pub machine: MachineSpec,
     /// Its address in the node subnet.
     pub address: Ipv4Addr,
+    /// Windows features that it shall have beside those that it needs.
+    pub features: Vec<String>,
     /// Labels that it registers with.
     pub labels: BTreeMap<String, String>,
     /// Taints that it registers with, as `key=value:Effect`.

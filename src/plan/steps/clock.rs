@@ -1,7 +1,8 @@
 //! Sets the node's clock by the host's.
 //!
 //! Certificates, tokens and leases depend on it. A live snapshot that is brought back stands behind by the
-//! time since it was made, and a host that slept wakes machines that did not notice.
+//! time since it was made, and a host that slept wakes machines that did not notice. A Windows node's clock is
+//! part of its first contact.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,9 +15,10 @@ use crate::engine::step::{Context, Done, OnChange, Probe, Step};
 use crate::error::{Failure, Kind, Result};
 
 /// How far a clock may be off.
-const TOLERANCE_MS: i64 = 2000;
+pub(super) const TOLERANCE_MS: i64 = 2000;
 
-/// The step.
+/// A step whose script sets the node's clock, among other things: its probe reports `clock_ms` and `uptime_ms`, and
+/// its run sets the clock by the secret `host_at_boot`.
 pub struct Clock {
     guest: GuestStep,
 }
@@ -108,6 +110,12 @@ fn now() -> i64 {
     })
 }
 
+impl From<GuestStep> for Clock {
+    fn from(guest: GuestStep) -> Self {
+        Self { guest }
+    }
+}
+
 impl Clock {
     /// Asks the node for its time. A simulated node has none; then its report alone counts.
     async fn ask(&self, cx: &Context) -> Result<(Report, Option<Reading>)> {
@@ -142,14 +150,19 @@ impl Step for Clock {
     }
 
     async fn verify(&self, cx: &Context, _done: &Done) -> Result<()> {
-        match self.probe(cx).await? {
-            Probe::InPlace => Ok(()),
-            Probe::Missing(why) | Probe::RebootPending(why) => Err(Box::new(
-                Failure::new(Kind::Step, "the clock was set, but it is not right")
-                    .because(why)
-                    .advise("see whether something on the node sets it: NTP, the guest tools"),
-            )),
-        }
+        let (report, reading) = self.ask(cx).await?;
+        let failure = match (reading.and_then(Reading::complaint), judge(report)) {
+            (Some(why), _) => Failure::new(Kind::Step, "the clock was set, but it is not right")
+                .because(why)
+                .advise("see whether something on the node sets it: NTP, the guest tools"),
+            (None, Probe::Missing(why) | Probe::RebootPending(why)) => Failure::new(
+                Kind::Step,
+                format!("`{}` ran, but the node says it is not done", self.title()),
+            )
+            .because(why),
+            (None, Probe::InPlace) => return Ok(()),
+        };
+        Err(Box::new(failure))
     }
 }
 

@@ -2,24 +2,44 @@
 
 use std::time::Duration;
 
-use super::Build;
 use super::guest::{GuestStep, inputs, limits};
+use super::{Build, cni};
 use crate::channel::{Effect, Os};
 use crate::engine::step::OnChange;
+use crate::error::Result;
+use crate::release::windows_node;
+use crate::render::windows::prepare;
 
-/// Installs the `Containers` feature. The engine then reboots the node and proves it.
-#[must_use]
-pub fn step(build: &Build) -> GuestStep {
-    GuestStep {
+/// Installs `Containers`, and what the network plugin and the user want beside it. The engine then reboots the
+/// node and proves it.
+///
+/// # Errors
+/// When the script cannot be rendered.
+pub fn step(build: &Build) -> Result<GuestStep> {
+    let workers = &build.config.workers;
+    let worker = workers
+        .iter()
+        .find(|worker| build.node.name.as_str() == worker.name);
+    let asked = worker.map_or(&[][..], |worker| &worker.features);
+    let plugin = cni::name(build.config.cni.name);
+    let hypervisor = build.node.machine.nested_virtualization;
+    let wanted = windows_node::features(plugin, asked, hypervisor)?;
+    let all: Vec<_> = wanted.roles.iter().chain(&wanted.enabled).collect();
+    let names = all.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+    let names = names.join(", ");
+    Ok(GuestStep {
         id: "features".to_owned(),
-        title: "install the Containers feature".to_owned(),
-        purpose: "Windows runs no containers without it; a reboot follows".to_owned(),
+        title: format!("install the Windows features {names}"),
+        purpose: "Windows runs no containers without `Containers`; a reboot follows".to_owned(),
         phase: "prepare",
-        inputs: inputs([("features", "Containers".to_owned())]),
+        inputs: inputs([("features", names)]),
         limits: limits(&build.config.timeouts, Duration::from_mins(3)),
         os: Os::Windows,
         on_change: OnChange::Rerun,
-        text: None,
-        effects: vec![Effect::Feature("Containers".to_owned())],
-    }
+        text: Some(prepare::features(&wanted)?),
+        effects: all
+            .into_iter()
+            .map(|name| Effect::Feature(name.clone()))
+            .collect(),
+    })
 }

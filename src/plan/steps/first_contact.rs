@@ -1,30 +1,51 @@
-//! The first steps on a stock Windows machine: firewall, power plan, updates.
+//! The first steps on a stock Windows machine: what it is, its clock, firewall, power plan, updates.
 
 use std::time::Duration;
 
 use super::Build;
+use super::clock::{Clock, TOLERANCE_MS};
 use super::guest::{GuestStep, inputs, limits};
 use crate::channel::{Effect, Os};
 use crate::engine::step::OnChange;
+use crate::error::Result;
+use crate::render::windows::prepare;
 
-/// Makes a stock Windows machine reachable and quiet.
-#[must_use]
-pub fn step(build: &Build) -> GuestStep {
+/// The step's id.
+pub const ID: &str = "first-contact";
+/// The fact that names the state of the node's licence.
+pub const LICENCE: &str = "licence";
+/// The fact that says when the licence ends, where it does.
+pub const LICENCE_ENDS: &str = "licence_ends";
+
+/// Makes a stock Windows machine reachable and quiet, and sets its clock.
+///
+/// # Errors
+/// When the script cannot be rendered.
+pub fn step(build: &Build) -> Result<Clock> {
     let setting = |key: &str, value: String| Effect::Setting {
         key: key.to_owned(),
         value,
     };
-    GuestStep {
-        id: "first-contact".to_owned(),
+    let workers = &build.config.workers;
+    let worker = workers
+        .iter()
+        .find(|worker| build.node.name.as_str() == worker.name);
+    let windows = worker.map(|worker| worker.windows.as_str());
+    let windows = windows.unwrap_or_default();
+    Ok(GuestStep {
+        id: ID.to_owned(),
         title: "make the machine reachable and quiet".to_owned(),
-        purpose: "a stock box has no SSH server, sleeps, and updates itself when it likes"
+        purpose: "a stock box sleeps, updates itself when it likes, and has its own idea of the time"
             .to_owned(),
         phase: "prepare",
-        inputs: inputs([("address", build.node.address.to_string())]),
+        inputs: inputs([
+            ("address", build.node.address.to_string()),
+            ("windows", windows.to_owned()),
+        ]),
         limits: limits(&build.config.timeouts, Duration::from_secs(40)),
         os: Os::Windows,
         on_change: OnChange::Rerun,
-        text: None,
+        text: Some(prepare::first_contact(windows, TOLERANCE_MS)?),
         effects: vec![
             Effect::Service {
                 name: "sshd".to_owned(),
@@ -36,4 +57,5 @@ pub fn step(build: &Build) -> GuestStep {
             setting("address", build.node.address.to_string()),
         ],
     }
+    .into())
 }

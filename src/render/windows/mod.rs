@@ -7,6 +7,7 @@
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
 mod data;
+pub mod prepare;
 mod software;
 
 pub use data::literal;

@@ -1,36 +1,4 @@
-# Adapters, addresses and the firewall.
-
-function Get-NetFirewallRule {
-    [CmdletBinding()]
-    param([string]$Name)
-    $world = Read-World
-    if (-not $world.rules.ContainsKey($Name)) {
-        Write-Error -Message "No MSFT_NetFirewallRule objects found with property 'InstanceID' equal to '$Name'."
-        return
-    }
-    [pscustomobject]$world.rules[$Name]
-}
-
-function New-NetFirewallRule {
-    [CmdletBinding()]
-    param(
-        [string]$Name, [string]$DisplayName, [string]$Direction, [string]$Protocol, [string]$LocalPort,
-        [string]$Action, [string]$Profile, [string]$Enabled
-    )
-    $world = Read-World
-    $world.rules[$Name] = @{ Enabled = $Enabled; Profile = $Profile; Action = $Action; Port = $LocalPort }
-    Save-World -World $world -Said "New-NetFirewallRule $Name"
-}
-
-function Set-NetFirewallRule {
-    [CmdletBinding()]
-    param([string]$Name, [string]$Enabled, [string]$Profile, [string]$Action)
-    $world = Read-World
-    $world.rules[$Name].Enabled = $Enabled
-    $world.rules[$Name].Profile = $Profile
-    $world.rules[$Name].Action = $Action
-    Save-World -World $world -Said "Set-NetFirewallRule $Name"
-}
+# Adapters, addresses, ports.
 
 function Get-NetAdapter {
     [CmdletBinding()]
@@ -79,4 +47,35 @@ function Set-NetIPInterface {
         $world.dhcp = @($world.dhcp | Where-Object { $_ -ne $InterfaceIndex })
     }
     Save-World -World $world -Said "Set-NetIPInterface $InterfaceIndex $Dhcp"
+}
+
+# In German, because scripts must not depend on the system's language.
+function netsh.exe {
+    $world = Read-World
+    $range = Get-Part -World $world -Name 'ports' -Default @{
+        tcp = @{ start = 49152; num = 16384 }
+        udp = @{ start = 49152; num = 16384 }
+    }
+    $words = "$args"
+    $global:LASTEXITCODE = 0
+    if ($words -match '^int ipv4 show dynamicportrange (tcp|udp)$') {
+        $of = $range[$Matches[1]]
+        ''
+        "Protokoll $($Matches[1]), dynamischer Portbereich"
+        '---------------------------------'
+        "Startport       : $($of.start)"
+        "Anzahl von Ports : $($of.num)"
+    } elseif ($words -match '^int ipv4 set dynamicportrange (tcp|udp) start=(\d+) num=(\d+)$') {
+        if ([int]$Matches[2] -lt 1025 -or [int]$Matches[2] + [int]$Matches[3] -gt 65536) {
+            'The parameter is incorrect.'
+            $global:LASTEXITCODE = 1
+            return
+        }
+        $range[$Matches[1]] = @{ start = [int]$Matches[2]; num = [int]$Matches[3] }
+        Save-World -World $world -Said "netsh $words"
+        'OK.'
+    } else {
+        "The following command was not found: $words."
+        $global:LASTEXITCODE = 1
+    }
 }

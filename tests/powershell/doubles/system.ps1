@@ -2,18 +2,32 @@
 
 function Get-CimInstance {
     [CmdletBinding()]
-    param([string]$ClassName, [string]$Filter)
-    if ($ClassName -ne 'Win32_Process' -or $Filter -ne "Name = 'wininit.exe'") {
-        throw "no double for $ClassName with $Filter"
+    param([Parameter(Position = 0)][string]$ClassName, [string]$Filter)
+    $world = Read-World
+    Assert-Work -World $world -Command "Get-CimInstance $ClassName"
+    $of = "$ClassName, $Filter"
+    if ($of -eq "Win32_Process, Name = 'wininit.exe'") {
+        [pscustomobject]@{ ProcessId = 620; CreationDate = [datetime]$world.boot }
+    } elseif ($of -eq 'Win32_OperatingSystem, ') {
+        [pscustomobject](Get-Part -World $world -Name 'system' -Default @{
+            Caption = 'Microsoft Windows Server 2022 Standard Evaluation'; BuildNumber = '20348'; ProductType = 3
+        })
+    } elseif ($of -eq "Win32_LogicalDisk, DeviceID = 'C:'") {
+        [pscustomobject]@{ DeviceID = 'C:'; FreeSpace = [uint64](Get-Part -World $world -Name 'disk_free' -Default 100GB) }
+    } elseif ($of -like 'SoftwareLicensingProduct, ApplicationID = *55c92734-d682-4d71-983e-d6ec3f16059f* AND PartialProductKey IS NOT NULL') {
+        Get-Part -World $world -Name 'licences' -Default @(@{
+            Description = 'Windows(R) Operating System, TIMEBASED_EVAL channel'; LicenseStatus = 1; GracePeriodRemaining = 180 * 24 * 60
+        }) | ForEach-Object { $_ } | ForEach-Object { [pscustomobject]$_ }
+    } else {
+        throw "no double for $of"
     }
-    [pscustomobject]@{ ProcessId = 620; CreationDate = [datetime](Read-World).boot }
 }
 
 # `names` has the computer's name of this boot and that of the next one. Without it a doubled machine is called
 # what the container is, and its first process tells one boot from the next.
 function Get-ComputerNames {
     param($World)
-    $boot = ((Get-Content -LiteralPath '/proc/1/stat' -Raw) -replace '^.*\) ', '').Split(' ')[19]
+    $boot = Get-ProcessOne
     $names = $World['names']
     if ($null -eq $names) {
         $name = [Environment]::MachineName
@@ -24,18 +38,6 @@ function Get-ComputerNames {
         $names.boot = $boot
     }
     $names
-}
-
-function Get-ItemPropertyValue {
-    [CmdletBinding()]
-    param([string]$LiteralPath, [string]$Name)
-    $parent = 'HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName\'
-    $key = $LiteralPath.Replace($parent, '')
-    $names = Get-ComputerNames -World (Read-World)
-    if ($key -eq $LiteralPath -or $Name -ne 'ComputerName' -or -not $names.ContainsKey($key)) {
-        throw "no double for $Name of $LiteralPath"
-    }
-    $names[$key]
 }
 
 function Rename-Computer {

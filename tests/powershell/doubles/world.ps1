@@ -14,8 +14,20 @@ function Read-World {
     $world = Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
     if ($world['machine'] -eq 'linux') {
         Update-FromMachine -World $world
+    } elseif (Test-Boot -World $world) {
+        Invoke-Boot -World $world
+        Write-World -World $world
     }
     $world
+}
+
+# A part of the world, which it gets when it has none.
+function Get-Part {
+    param($World, [string]$Name, $Default)
+    if (-not $World.ContainsKey($Name)) {
+        $World[$Name] = $Default
+    }
+    , $World[$Name]
 }
 
 function Invoke-Kill {

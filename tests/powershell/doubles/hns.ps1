@@ -1,0 +1,55 @@
+# The host network service. `hns` has its networks and, when it is broken, `says` (its words) and `heals` (`restart`,
+# `data` or `never`).
+
+function Get-Hns {
+    param($World)
+    Get-Part -World $World -Name 'hns' -Default @{ networks = @() }
+}
+
+function Assert-Hns {
+    param($World, [string]$Command)
+    if ((Get-Features -World $World)['Containers'] -ne 'Installed') {
+        throw "The term '$Command' is not recognized as the name of a cmdlet, function, script file, or operable program."
+    }
+    # Being asked starts the service, unless it is disabled.
+    $hns = Get-Hns -World $World
+    if ($World.services['hns'].StartType -eq 'Disabled') {
+        throw 'HNS failed with error : The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.'
+    }
+    if ($hns.ContainsKey('says')) {
+        throw ('HNS failed with error : ' + $hns.says)
+    }
+}
+
+function Get-HnsNetwork {
+    [CmdletBinding()]
+    param()
+    $world = Read-World
+    Assert-Hns -World $world -Command 'Get-HnsNetwork'
+    @((Get-Hns -World $world).networks) | ForEach-Object { [pscustomobject]$_ }
+}
+
+function Remove-HnsNetwork {
+    [CmdletBinding()]
+    param([Parameter(ValueFromPipeline)][object[]]$InputObjects)
+    process {
+        foreach ($network in $InputObjects) {
+            $world = Read-World
+            Assert-Hns -World $world -Command 'Remove-HnsNetwork'
+            $hns = Get-Hns -World $world
+            $hns.networks = @($hns.networks | Where-Object { $_.Name -ne $network.Name })
+            Save-World -World $world -Said "Remove-HnsNetwork $($network.Name)"
+        }
+    }
+}
+
+# What a new start of the service does to it.
+function Start-Hns {
+    param($World)
+    $hns = Get-Hns -World $World
+    $heals = if ($hns.ContainsKey('heals')) { $hns.heals } else { 'never' }
+    $data = Microsoft.PowerShell.Management\Test-Path -LiteralPath 'C:\ProgramData\Microsoft\Windows\HNS\HNS.data'
+    if ($heals -eq 'restart' -or ($heals -eq 'data' -and -not $data)) {
+        [void]$hns.Remove('says')
+    }
+}
