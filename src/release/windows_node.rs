@@ -141,7 +141,10 @@ pub fn features(plugin: &str, asked: &[String], hypervisor: bool) -> Result<Want
     let mut seen = Vec::new();
     for name in names {
         // Windows does not tell the case of their names.
-        if seen.iter().any(|other: &&String| other.eq_ignore_ascii_case(name)) {
+        if seen
+            .iter()
+            .any(|other: &&String| other.eq_ignore_ascii_case(name))
+        {
             continue;
         }
         seen.push(name);
@@ -176,9 +179,15 @@ mod tests {
             assert_eq!(only.roles, ["Containers"]);
             assert!(only.enabled.is_empty() && only.disabled.is_empty());
         }
-        assert_eq!(wanted("calico", &["RSAT"], true).roles, ["Containers", "RSAT"]);
+        assert_eq!(
+            wanted("calico", &["RSAT"], true).roles,
+            ["Containers", "RSAT"]
+        );
         let antrea = wanted("antrea", &["hyper-v"], true);
-        assert_eq!(antrea.roles, ["Containers", "Hyper-V", "Hyper-V-PowerShell"]);
+        assert_eq!(
+            antrea.roles,
+            ["Containers", "Hyper-V", "Hyper-V-PowerShell"]
+        );
     }
 
     #[test]
@@ -187,15 +196,28 @@ mod tests {
             let without = wanted(plugin, asked, false);
             assert_eq!(without.enabled, ["Microsoft-Hyper-V"]);
             assert_eq!(without.disabled, ["Microsoft-Hyper-V-Online"]);
-            assert!(!without.roles.iter().any(|name| name.eq_ignore_ascii_case("Hyper-V")));
+            assert!(
+                !without
+                    .roles
+                    .iter()
+                    .any(|name| name.eq_ignore_ascii_case("Hyper-V"))
+            );
         }
     }
 
     #[test]
     fn every_number_has_a_source() {
         let all = preparation().unwrap();
-        let sources = [&all.disk_free_mib.source, &all.power_scheme.source, &all.ports.source];
+        let sources = [
+            &all.disk_free_mib.source,
+            &all.power_scheme.source,
+            &all.ports.source,
+        ];
         assert!(sources.iter().all(|source| !source.is_empty()));
-        assert!(all.registry.iter().all(|row| !row.source.is_empty() && row.path.starts_with("HKLM:")));
+        assert!(
+            all.registry
+                .iter()
+                .all(|row| !row.source.is_empty() && row.path.starts_with("HKLM:"))
+        );
     }
 }

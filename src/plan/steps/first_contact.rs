@@ -35,8 +35,9 @@ pub fn step(build: &Build) -> Result<Clock> {
     Ok(GuestStep {
         id: ID.to_owned(),
         title: "make the machine reachable and quiet".to_owned(),
-        purpose: "a stock box sleeps, updates itself when it likes, and has its own idea of the time"
-            .to_owned(),
+        purpose:
+            "a stock box sleeps, updates itself when it likes, and has its own idea of the time"
+                .to_owned(),
         phase: "prepare",
         inputs: inputs([
             ("address", build.node.address.to_string()),

@@ -27,7 +27,7 @@ function Get-CimInstance {
 # what the container is, and its first process tells one boot from the next.
 function Get-ComputerNames {
     param($World)
-    $boot = Get-ProcessOne
+    $boot = ((Get-Content -LiteralPath '/proc/1/stat' -Raw) -replace '^.*\) ', '').Split(' ')[19]
     $names = $World['names']
     if ($null -eq $names) {
         $name = [Environment]::MachineName
