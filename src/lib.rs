@@ -25,3 +25,4 @@ pub mod render;
 pub mod replace;
 pub mod stop;
 pub mod ui;
+pub mod yaml;

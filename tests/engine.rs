@@ -6,6 +6,10 @@
 
 #[path = "engine/bench.rs"]
 mod bench;
+#[path = "engine/machine.rs"]
+mod machine;
+#[path = "engine/reboots.rs"]
+mod reboots;
 
 use wdev::error::Kind;
 use wdev::event::{Body, Outcome};

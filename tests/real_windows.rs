@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use real::sandbox::{Hook, Sandbox};
+use real::sandbox::{Hook, Sandbox, Shape};
 use real::wanted;
 use wdev::channel::{Channel, Io, Line, Mode, Os, Script};
 use wdev::clock::Clock;
@@ -50,18 +50,11 @@ fn sandbox() -> Option<Sandbox> {
          Write-Output ('h' + [char]233 + 'llo from ' + $PSVersionTable.PSEdition)\n"
     );
     let hook = Hook::of("w1", "machine", "greet", script);
-    let mut sandbox = Sandbox::new("windows", 6, &["w1"], &[hook]);
+    let mut shape = Shape::plain();
+    let spec = format!("box: \"{image}\", communicator: ssh");
+    shape.boxes.insert("w1".to_owned(), spec);
+    let mut sandbox = Sandbox::shaped("windows", 6, &["w1"], &[hook], &shape);
     sandbox.env.push(("WDEV_TESTBED", "1".to_owned()));
-    let file = sandbox.folder().join("variables.yml");
-    let text = fs::read_to_string(&file).expect("variables.yml");
-    let linux = std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets it");
-    let worker = |image: &str, more: &str| format!("{{name: w1, {more}box: \"{image}\"");
-    let text = text
-        .replace(&worker(&linux, ""), &worker(&image, "communicator: ssh, "))
-        .replace("script: greet.sh", "script: greet.ps1");
-    fs::write(file, text).expect("variables.yml");
-    let scripts = ["greet.sh", "greet.ps1"].map(|name| sandbox.folder().join(name));
-    fs::rename(&scripts[0], &scripts[1]).expect("the hook");
     Some(sandbox)
 }
 

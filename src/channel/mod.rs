@@ -84,7 +84,8 @@ pub struct Report {
     pub in_place: bool,
     /// Why a probe says that it is not, in a few words.
     pub why: Option<String>,
-    /// Whether the node must be rebooted before the change counts.
+    /// Whether the node must be rebooted before the change counts. Of a probe that says "not in place":
+    /// whether a reboot is what is missing.
     pub reboot_wanted: bool,
     /// What was learnt, without secrets.
     pub facts: BTreeMap<String, String>,

@@ -8,7 +8,7 @@
 //! | `wdev_fact KEY VALUE` | reports something learnt, without secrets |
 //! | `wdev_secret NAME VALUE` | reports a secret that was made; it is shown nowhere |
 //! | `wdev_given NAME` | prints a secret that was given to this run |
-//! | `wdev_want_reboot` | asks for a reboot |
+//! | `wdev_want_reboot` | asks for a reboot; in a probe that ends with "not in place": one is still pending |
 //! | `wdev_not_in_place REASON` | ends a probe with "not in place" |
 //! | `wdev_stamped` | true when a run with the same fingerprint has ended well on this node |
 //! | `wdev_log TEXT` | says something |

@@ -9,7 +9,7 @@
 //! | `Add-WdevFact KEY VALUE` | reports something learnt, without secrets |
 //! | `Add-WdevSecret NAME VALUE` | reports a secret that was made; it is shown nowhere |
 //! | `Get-WdevSecret NAME` | a secret that was given to this run |
-//! | `Request-WdevReboot` | asks for a reboot |
+//! | `Request-WdevReboot` | asks for a reboot; in a probe, before `Stop-WdevProbe`: one is still pending |
 //! | `Stop-WdevProbe REASON` | ends a probe with "not in place" |
 //! | `Test-WdevStamp` | true when a run with the same fingerprint has ended well on this node |
 //! | `Write-WdevLog TEXT` | says something, with its time and a level (`-Level warning`) |

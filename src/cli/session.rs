@@ -97,6 +97,7 @@ pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
     }
     Ok(Request {
         file: globals.config.clone(),
+        text: None,
         start: current_folder()?,
         // What is not text cannot be a value of ours.
         env: std::env::vars_os()

@@ -30,10 +30,12 @@ mod table;
 mod text;
 mod version;
 mod walk;
+pub mod workers;
 mod yaml;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use self::diagnostic::{Diagnostic, Problems, Severity};
 pub use self::migrate::migrate;
@@ -54,7 +56,7 @@ pub fn default_containerd() -> Option<String> {
 
 use self::diagnostic::Sink;
 use self::item::Item;
-use self::source::Place;
+use self::source::{Place, Source};
 use self::table::TOP;
 use self::yaml::{Node, NodeKind};
 
@@ -64,6 +66,8 @@ use self::yaml::{Node, NodeKind};
 pub struct Request {
     /// `--config`: this file and nothing else.
     pub file: Option<PathBuf>,
+    /// The main file's text, in the place of what is in it; also where it does not exist yet.
+    pub text: Option<String>,
     /// The folder to look in, and that relative paths in variables and flags start from. Only this
     /// one, not those above it. Empty for the current folder.
     pub start: PathBuf,
@@ -145,13 +149,27 @@ pub fn load(request: &Request) -> Result<Loaded, Problems> {
         .unwrap_or(&start)
         .to_path_buf();
     let found = files::find(&dir, named.as_deref(), &start, &mut sink);
+    let given = request.text.as_ref().map(|text| {
+        let main = found.main.clone();
+        let path = main.unwrap_or_else(|| dir.join(files::NAMES[0]));
+        let shown = files::shown(&path, &start);
+        let folder = path.parent().unwrap_or(&start).to_path_buf();
+        Arc::new(Source::new(shown, folder, text.clone()))
+    });
 
     // A file that cannot be read leaves its values unknown: then no check between values makes sense.
     let mut whole = sink.errors.is_empty();
     let mut merged = Node::new(NodeKind::Map(Vec::new()), Place::Default);
-    for path in [&found.main, &found.local].into_iter().flatten() {
-        let read =
-            files::read(path, &start, &mut sink).and_then(|source| yaml::parse(&source, &mut sink));
+    let main = match given {
+        Some(given) => Some(Ok(given)),
+        None => found.main.as_ref().map(Err),
+    };
+    for path in main.into_iter().chain(found.local.as_ref().map(Err)) {
+        let source = match path {
+            Ok(given) => Some(given),
+            Err(path) => files::read(path, &start, &mut sink),
+        };
+        let read = source.and_then(|source| yaml::parse(&source, &mut sink));
         match read {
             Some(node) if is_map(&node, &mut sink) => {
                 let node = legacy::convert(node, &mut sink);

@@ -1,4 +1,4 @@
-//! YAML text to a tree in which every key and value knows its place. With `kubeconfig::tree`, which keeps
+//! YAML text to a tree in which every key and value knows its place. With `crate::yaml::tree`, which keeps
 //! the text, the only module that knows the parser: `granit-parser`, as serde-saphyr brings it (serde
 //! itself would stop at the first mistake and could not tell `1.30` from `"1.30"`).
 

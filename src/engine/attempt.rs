@@ -20,6 +20,9 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// How long a node has to answer, and the pause before it is asked again.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// How many reboots in a row one attempt does at most, as long as the node asks for the next one.
+const REBOOTS: u32 = 3;
+
 /// How an attempt ended: well, with a failure, or with nothing where the run was asked to stop.
 type Tried<T> = std::result::Result<T, Option<Box<Failure>>>;
 
@@ -126,58 +129,105 @@ impl Runner<'_> {
             if let Err(failure) = self.reboot(&pending.boot).await? {
                 return Ok(Err(failure));
             }
-            if pending.step == self.key && !changed && self.in_place().await {
-                return Ok(Ok(Done {
-                    facts: pending.facts,
-                    proven: true,
-                    ..Done::default()
-                }));
+            if pending.step == self.key && !changed {
+                // The run before this one did it, up to the reboot.
+                let done = match self.ask().await {
+                    Some(Probe::InPlace) => Done {
+                        proven: true,
+                        ..Done::default()
+                    },
+                    Some(Probe::RebootPending(_)) => Done {
+                        reboot_wanted: true,
+                        ..Done::default()
+                    },
+                    _ => return self.run(limits, changed).await,
+                };
+                let facts = pending.facts;
+                return self.conclude(limits, Done { facts, ..done }).await;
             }
         }
+        self.run(limits, changed).await
+    }
+
+    async fn run(&self, limits: Limits, changed: bool) -> Result<Tried<Done>> {
+        let shared = self.shared;
         let ran = bounded(shared.clock, limits.deadline, &shared.stop, |stop| {
             let mut cx = self.context(stop);
             cx.changed = changed;
             async move { self.step.run(&cx).await }
         });
-        let done = match self.settle(ran.await, limits.deadline) {
-            Ok(done) => done,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        if done.reboot_wanted {
-            let boot = match self.ask_boot().await {
-                Ok(boot) => boot,
-                Err(failure) => return Ok(Err(failure)),
-            };
-            let (lane, step) = self.names();
-            shared
-                .recorder
-                .record(Body::RebootStarted {
-                    lane,
-                    step,
-                    boot: boot.clone(),
-                    facts: done.facts.clone(),
-                })
-                .await?;
-            if let Err(failure) = self.reboot(&boot).await? {
-                return Ok(Err(failure));
-            }
+        match self.settle(ran.await, limits.deadline) {
+            Ok(done) => self.conclude(limits, done).await,
+            Err(failure) => Ok(Err(failure)),
         }
-        let verified = bounded(shared.clock, limits.deadline, &shared.stop, |stop| {
-            let cx = self.context(stop);
-            let done = &done;
-            async move { self.step.verify(&cx, done).await }
-        });
-        Ok(self.settle(verified.await, limits.deadline).map(|()| done))
     }
 
-    /// Whether the node says that the step is done: the run before this one did it, up to the reboot.
-    async fn in_place(&self) -> bool {
+    /// Reboots where the run wanted that, and verifies; again where the node then says that it waits for
+    /// yet another reboot, as Windows does after some features and updates.
+    async fn conclude(&self, limits: Limits, done: Done) -> Result<Tried<Done>> {
+        let shared = self.shared;
+        let mut reboots = 0;
+        let mut wanted = done.reboot_wanted;
+        loop {
+            if wanted {
+                if let Err(failure) = self.begin_reboot(&done).await? {
+                    return Ok(Err(failure));
+                }
+                reboots += 1;
+            }
+            let verified = bounded(shared.clock, limits.deadline, &shared.stop, |stop| {
+                let cx = self.context(stop);
+                let done = &done;
+                async move { self.step.verify(&cx, done).await }
+            });
+            let failure = match self.settle(verified.await, limits.deadline) {
+                Ok(()) => return Ok(Ok(done)),
+                Err(failure) => failure,
+            };
+            // Only a node that answered can say that it waits for a reboot.
+            let answered = failure
+                .as_ref()
+                .is_some_and(|it| matches!(it.kind, Kind::Step | Kind::NotReady) && !it.permanent);
+            if !answered {
+                return Ok(Err(failure));
+            }
+            let Some(Probe::RebootPending(why)) = self.ask().await else {
+                return Ok(Err(failure));
+            };
+            if reboots >= REBOOTS {
+                return Ok(Err(Some(self.reboots_in_vain(why))));
+            }
+            self.note(format!("a reboot is needed: {why}"));
+            wanted = true;
+        }
+    }
+
+    fn reboots_in_vain(&self, why: String) -> Box<Failure> {
+        Box::new(
+            Failure::new(
+                Kind::Step,
+                format!(
+                    "`{}` still waits for a reboot after {REBOOTS} in a row",
+                    self.lane.name
+                ),
+            )
+            .because(why)
+            .advise("look at the node's console: an update or an installer may not come to its end")
+            .permanent(),
+        )
+    }
+
+    /// Asks the node whether the step is done; nothing when it could not be asked.
+    async fn ask(&self) -> Option<Probe> {
         let limit = self.step.limits().deadline;
         let probed = bounded(self.shared.clock, limit, &self.shared.stop, |stop| {
             let cx = self.context(stop);
             async move { self.step.probe(&cx).await }
         });
-        matches!(probed.await, Ended::Returned(Ok(Probe::InPlace)))
+        match probed.await {
+            Ended::Returned(Ok(probe)) => Some(probe),
+            _ => None,
+        }
     }
 
     /// Waits until the node answers again: a machine that boots once more under a step runs long before
@@ -250,6 +300,29 @@ impl Runner<'_> {
         )))
     }
 
+    /// Writes down that the node is about to reboot, and does it.
+    async fn begin_reboot(&self, done: &Done) -> Result<Tried<()>> {
+        if self.shared.stop.level() >= Level::Interrupt {
+            return Ok(Err(None));
+        }
+        let boot = match self.ask_boot().await {
+            Ok(boot) => boot,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let (lane, step) = self.names();
+        self.shared
+            .recorder
+            .record(Body::RebootStarted {
+                lane,
+                step,
+                boot: boot.clone(),
+                facts: done.facts.clone(),
+            })
+            .await?;
+        self.reboot(&boot).await
+    }
+
+    /// Sees a reboot from `before` through to its proof.
     async fn reboot(&self, before: &str) -> Result<Tried<()>> {
         let shared = self.shared;
         let began = shared.clock.elapsed();

@@ -104,7 +104,7 @@ impl<'a> Runner<'a> {
                         return Ok(End::Done);
                     }
                     Ended::Stopped => return Ok(End::Stopped),
-                    Ended::Returned(Ok(Probe::Missing(why))) => why,
+                    Ended::Returned(Ok(Probe::Missing(why) | Probe::RebootPending(why))) => why,
                     Ended::Returned(Err(failure)) => format!("could not be asked: {failure}"),
                     Ended::Deadline => "it did not answer in time".to_owned(),
                 };

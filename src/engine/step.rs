@@ -105,6 +105,9 @@ pub enum Probe {
     InPlace,
     /// It is not, and why, in a few words.
     Missing(String),
+    /// It is not, because the node has to be rebooted first, and why. After a run the engine does that and
+    /// asks again.
+    RebootPending(String),
 }
 
 /// What a run achieved.

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 use super::edit::Entry;
-use super::tree::{Kind, Node, parse};
 use crate::channel::Secret;
 use crate::error::Result;
 use crate::render::quote::YAML;
+use crate::yaml::tree::{Kind, Node, parse};
 
 /// What a client must know to reach one cluster as its administrator. The texts are those of a
 /// kubeconfig: certificates and keys in Base64.

@@ -11,8 +11,8 @@ use super::edit::{Entry, insert, remove, set_current};
 use super::file;
 use super::lock::Held;
 use super::merged::{InFile, Merged};
-use super::tree::{Kind as NodeKind, Node, parse};
 use crate::error::{Failure, Kind, Result};
+use crate::yaml::tree::{Kind as NodeKind, Node, parse};
 
 const LISTS: [&str; 3] = ["clusters", "contexts", "users"];
 const CURRENT: &str = "current-context";

@@ -8,6 +8,5 @@ pub mod kubectl;
 pub mod lock;
 pub mod merge;
 pub mod merged;
-pub mod tree;
 
 pub use access::Access;

@@ -3,7 +3,7 @@
 use crate::artifacts::{Store, Stored, Wanted, checksum};
 use crate::channel::Io;
 use crate::error::{Failure, Kind, Result};
-use crate::release::artifacts::{checksum_url, is_of_kubernetes};
+use crate::release::artifacts::{checksum_url, is_of_kubernetes, make_target};
 use crate::release::{Artifact, Proof, Site};
 
 /// What an artifact is called in messages and facts: `kubelet linux/amd64`.
@@ -138,8 +138,9 @@ fn check_own(artifact: &Artifact) -> Result<()> {
         )
         .because(format!("there is no `{}`", artifact.url))
         .advise(format!(
-            "build it in your checkout: `make WHAT=cmd/{} KUBE_BUILD_PLATFORMS={}`",
-            artifact.name, artifact.platform
+            "build it in your checkout: `make WHAT={} KUBE_BUILD_PLATFORMS={}`",
+            make_target(&artifact.name),
+            artifact.platform
         ))
         .permanent(),
     ))

@@ -42,18 +42,20 @@ fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFi
         };
         let mut steps = Vec::new();
         for step in steps_of(plan, node) {
-            if step.needs_secret() {
-                steps.push(StepModel {
-                    name: step.id().to_string(),
-                    path: None,
-                });
-            } else if let Some(script) = step.script().filter(|script| is_written(script, node)) {
+            let secret = step.needs_secret();
+            let script = step.script().filter(|script| is_written(script, node));
+            // Whoever runs it by hand on Windows gives what is missing in the environment: its help says so.
+            if let Some(script) = script.filter(|_| !secret || node.os == Os::Windows) {
                 let path = path(&script.name);
                 files.push(step_file(&path, &script)?);
-                steps.push(StepModel {
-                    name: script.name,
-                    path: Some(path),
-                });
+                if !secret {
+                    let (name, path) = (script.name, Some(path));
+                    steps.push(StepModel { name, path });
+                }
+            }
+            if secret {
+                let name = step.id().to_string();
+                steps.push(StepModel { name, path: None });
             }
         }
         // Vagrant wants every file to be there; a probe is written just before it is run.

@@ -56,6 +56,15 @@ struct Site {
 struct Binary {
     name: String,
     on: Vec<Place>,
+    /// The first minor that has it.
+    #[serde(default)]
+    from_minor: u32,
+    /// What its own `make` calls it, where that is not `cmd/NAME`.
+    #[serde(default)]
+    make: Option<String>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "for people")]
+    source: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,7 +96,9 @@ static TABLE: LazyLock<Table> =
 #[must_use]
 pub fn artifacts(needs: &Needs) -> Vec<Artifact> {
     let mut all = Vec::new();
-    for Binary { name, on } in &TABLE.binaries {
+    let minor = needs.kubernetes.minor();
+    let binaries = TABLE.binaries.iter();
+    for Binary { name, on, .. } in binaries.filter(|row| row.from_minor <= minor) {
         for platform in platforms(needs, on, name) {
             all.push(binary(needs, name, platform));
         }
@@ -129,6 +140,21 @@ pub fn checksum_url(artifact: &Artifact) -> Option<String> {
 #[must_use]
 pub fn is_of_kubernetes(artifact: &Artifact) -> bool {
     TABLE.binaries.iter().any(|row| row.name == artifact.name)
+}
+
+/// Whether this minor of Kubernetes has the binary `name`.
+#[must_use]
+pub fn has_binary(name: &str, minor: u32) -> bool {
+    let mut rows = TABLE.binaries.iter();
+    rows.any(|row| row.name == name && row.from_minor <= minor)
+}
+
+/// What one of Kubernetes' own binaries is called in `make WHAT=...`.
+#[must_use]
+pub fn make_target(name: &str) -> String {
+    let row = TABLE.binaries.iter().find(|row| row.name == name);
+    row.and_then(|row| row.make.clone())
+        .unwrap_or_else(|| format!("cmd/{name}"))
 }
 
 /// The platform of the machine that wdev runs on, as downloads name it.
@@ -301,15 +327,27 @@ mod tests {
                 "containerd windows/amd64",
                 "crictl linux/amd64",
                 "crictl windows/amd64",
+                "kube-log-runner windows/amd64",
                 "kube-proxy windows/amd64",
                 "kubeadm linux/amd64",
                 "kubeadm windows/amd64",
                 "kubectl linux/amd64",
+                "kubectl windows/amd64",
                 "kubelet linux/amd64",
                 "kubelet windows/amd64",
                 "runc linux/amd64",
             ]
         );
+    }
+
+    #[test]
+    fn a_program_is_fetched_from_the_minor_on_that_has_it() {
+        for (version, has) in [("v1.20.2", false), ("v1.22.17", false), ("v1.23.0", true)] {
+            let version = Version::parse(version).unwrap();
+            let names = names(&artifacts(&needs(&version)));
+            let there = names.contains(&"kube-log-runner windows/amd64".to_owned());
+            assert_eq!(there, has, "{version}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod robust;
 mod schema;
 mod secrets;
 mod show;
+mod workers;
 
 use wdev::config::{Diagnostic, Loaded, Problems, Request, load};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
-use wdev::channel::{Channel, Io, Line};
+use wdev::channel::Line;
 use wdev::clock::Clock;
 use wdev::engine::dispatcher::Engine;
 use wdev::engine::journal::{self, Journal, Store};
@@ -20,8 +20,9 @@ use wdev::engine::step::{Context, Done, Limits, Probe, Step};
 use wdev::error::{Failure, Kind, Result};
 use wdev::event::{Body, Event, Outcome, Sink, Stream, Summary};
 use wdev::names::{LaneName, RunId, StepId, StepKey};
-use wdev::provider::{Features, Machine, Provider};
 use wdev::stop::Level;
+
+use super::machine::Booting;
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub enum Act {
     FinishesWhenStopped,
     /// Returns without an error, but the node does not show it.
     LiesThatItIsDone,
+    /// Wants that many reboots in a row before it counts. The run asks for the first one, or leaves it to
+    /// the probe to say so.
+    Reboots { wants: u32, asks: bool },
     /// Breaks down.
     Panics,
 }
@@ -56,6 +60,8 @@ struct World {
     tries: BTreeMap<String, u32>,
     changed: BTreeSet<String>,
     lost: BTreeSet<String>,
+    /// The boot from which on a step counts.
+    counts_from: BTreeMap<String, u32>,
 }
 
 type Shared<T> = Arc<Mutex<T>>;
@@ -65,6 +71,16 @@ struct Scripted {
     act: Act,
     limits: Limits,
     world: Shared<World>,
+    machine: Booting,
+}
+
+impl Scripted {
+    /// Whether the machine has to be rebooted before the step counts.
+    fn reboot_pending(&self) -> bool {
+        let world = self.world.lock().unwrap();
+        let from = world.counts_from.get(&self.id);
+        from.is_some_and(|from| self.machine.boots() < *from)
+    }
 }
 
 #[async_trait]
@@ -95,6 +111,9 @@ impl Step for Scripted {
     }
 
     async fn probe(&self, _cx: &Context) -> Result<Probe> {
+        if self.reboot_pending() {
+            return Ok(Probe::RebootPending("an update is pending".to_owned()));
+        }
         let world = self.world.lock().unwrap();
         if world.lost.contains(&self.id) {
             Ok(Probe::Missing("lost".to_owned()))
@@ -138,6 +157,16 @@ impl Step for Scripted {
             Act::HangsDeaf => std::future::pending().await,
             Act::FinishesWhenStopped => cx.io.stop.reached(Level::Interrupt).await,
             Act::LiesThatItIsDone => return Ok(Done::default()),
+            Act::Reboots { wants, asks } => {
+                let mut world = self.world.lock().unwrap();
+                let from = self.machine.boots() + wants;
+                world.counts_from.entry(self.id.clone()).or_insert(from);
+                world.shown.insert(self.id.clone());
+                return Ok(Done {
+                    reboot_wanted: asks,
+                    ..Done::default()
+                });
+            }
             Act::Panics => panic!("a step breaks down, as the test asks"),
         }
         let mut world = self.world.lock().unwrap();
@@ -147,7 +176,7 @@ impl Step for Scripted {
     }
 
     async fn verify(&self, _cx: &Context, _done: &Done) -> Result<()> {
-        if self.world.lock().unwrap().shown.contains(&self.id) {
+        if !self.reboot_pending() && self.world.lock().unwrap().shown.contains(&self.id) {
             Ok(())
         } else {
             Err(Box::new(Failure::new(
@@ -155,55 +184,6 @@ impl Step for Scripted {
                 "the node does not show it",
             )))
         }
-    }
-}
-
-/// A provider whose machines nobody asks for.
-struct NoMachines;
-
-#[async_trait]
-impl Provider for NoMachines {
-    fn name(&self) -> &'static str {
-        "none"
-    }
-
-    fn features(&self) -> Features {
-        Features {
-            parallel_creation: true,
-            snapshots: false,
-            static_addresses: true,
-            needs_elevation: false,
-            windows: false,
-            simulated: true,
-        }
-    }
-
-    async fn check(&self, _io: &Io) -> Result<()> {
-        Ok(())
-    }
-
-    async fn inspect(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
-        unreachable!("no plan of these tests has machines")
-    }
-
-    async fn up(&self, _node: &LaneName, _io: &Io) -> Result<Machine> {
-        unreachable!("no plan of these tests has machines")
-    }
-
-    async fn halt(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-        unreachable!("no plan of these tests has machines")
-    }
-
-    async fn restart(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-        unreachable!("no plan of these tests has machines")
-    }
-
-    async fn destroy(&self, _node: &LaneName, _io: &Io) -> Result<()> {
-        unreachable!("no plan of these tests has machines")
-    }
-
-    fn channel(&self, _node: &LaneName) -> Arc<dyn Channel> {
-        unreachable!("no plan of these tests has machines")
     }
 }
 
@@ -255,6 +235,7 @@ pub struct Bench {
     stops: Vec<u64>,
     full_at: Option<StepKey>,
     world: Shared<World>,
+    machine: Booting,
     journal: Shared<Vec<u8>>,
 }
 
@@ -273,6 +254,7 @@ impl Bench {
             stops: Vec::new(),
             full_at: None,
             world: Shared::default(),
+            machine: Booting::default(),
             journal: Shared::default(),
         }
     }
@@ -327,6 +309,7 @@ impl Bench {
                         act: *act,
                         limits: self.limits,
                         world: Arc::clone(&self.world),
+                        machine: self.machine.clone(),
                     }),
                     after: self
                         .after
@@ -377,7 +360,7 @@ impl Bench {
             let (journal, recorded) =
                 Journal::open_in(Box::new(disk), &bytes, Path::new("journal")).unwrap();
             let engine = Engine {
-                provider: Arc::new(NoMachines),
+                provider: Arc::new(self.machine.clone()),
                 clock,
                 journal,
                 state: State::from_events(&recorded.events),

@@ -1,6 +1,7 @@
 //! Sandboxes with a real Kubernetes 1.20.2: docker machines that can hold one, a server that plays the
 //! download sites, images as tar files. What containers lack is made up for here, and nowhere in wdev.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -46,6 +47,9 @@ pub struct Material {
     image: String,
 }
 
+/// The doubled Windows workers of [`Material::with_windows`], and the version of Windows of each.
+pub const WINDOWS: [(&str, &str); 2] = [("winw1", "2022"), ("winw2", "2025")];
+
 impl Material {
     /// Nothing, with the reason on stderr, where there is none.
     pub fn find() -> Option<Self> {
@@ -90,11 +94,7 @@ impl Material {
         sites: &Sites,
         hooks: Vec<Hook>,
     ) -> Sandbox {
-        let shape = Shape {
-            image: self.image.clone(),
-            create_args: CREATE_ARGS.map(str::to_owned).to_vec(),
-            settings: self.settings(version, images, sites, EXTRA_ARGS),
-        };
+        let shape = self.shape(self.settings(version, images, sites, EXTRA_ARGS));
         let concessions = include_str!("machine/concessions");
         let mut all = vec![
             Hook::of("all", "prepare", "concessions", concessions),
@@ -102,6 +102,59 @@ impl Material {
         ];
         all.extend(hooks);
         Sandbox::shaped(name, number, &["w1"], &all, &shape)
+    }
+
+    /// Machines that can hold a real Kubernetes.
+    fn shape(&self, settings: String) -> Shape {
+        Shape {
+            image: self.image.clone(),
+            create_args: CREATE_ARGS.map(str::to_owned).to_vec(),
+            boxes: BTreeMap::new(),
+            settings,
+        }
+    }
+
+    /// A control plane `cp` of the release and the doubled workers [`WINDOWS`]; nothing without their
+    /// images, which has been said then.
+    pub fn with_windows(&self, (name, number): (&str, u32), sites: &Sites) -> Option<Sandbox> {
+        let Ok(image) = std::env::var("WDEV_TEST_WORKER_IMAGE") else {
+            common::skip_without_material("PowerShell; `tests/real/prepare` says why");
+            return None;
+        };
+        let mut settings = self.settings(VERSION, Images::Release, sites, EXTRA_ARGS);
+        settings.push_str("kube_proxy: none\n");
+        let mut shape = self.shape(settings);
+        shape.boxes = WINDOWS
+            .iter()
+            .map(|(worker, year)| {
+                let spec = format!("box: \"{image}-{year}\", communicator: ssh, windows: \"{year}\"");
+                ((*worker).to_owned(), spec)
+            })
+            .collect();
+        let hooks = [
+            Hook::of(
+                "cp",
+                "prepare",
+                "concessions",
+                include_str!("machine/concessions"),
+            ),
+            Hook::of(
+                "cp",
+                "network",
+                "pod-network",
+                include_str!("machine/pod-network"),
+            ),
+            Hook::of(
+                "workers",
+                "network",
+                "pod-network",
+                include_str!("worker/pod-network.ps1"),
+            ),
+        ];
+        let workers = WINDOWS.map(|(worker, _)| worker);
+        let mut sandbox = Sandbox::shaped(name, number, &workers, &hooks, &shape);
+        sandbox.env.push(("WDEV_TESTBED", "1".to_owned()));
+        Some(sandbox)
     }
 
     /// A control plane `cp` alone, of the release, on an emulated machine: without any concession.

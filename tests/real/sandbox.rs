@@ -1,6 +1,7 @@
 //! A sandbox of the docker provider in a temporary folder, removed with all its machines at the end.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,12 +92,24 @@ impl Hook {
     }
 }
 
+impl Hook {
+    /// The script's file name: bash tells itself by its first line.
+    pub fn file(&self) -> String {
+        let extension = if self.script.starts_with("#!") {
+            "sh"
+        } else {
+            "ps1"
+        };
+        format!("{}.{extension}", self.name)
+    }
+}
+
 /// The hooks in `variables.yml`.
 pub fn in_settings(hooks: &[Hook]) -> String {
-    let line =
-        |Hook {
-             node, phase, name, ..
-         }: &Hook| { format!("  - {{node: {node}, phase: {phase}, script: {name}.sh}}\n") };
+    let line = |hook: &Hook| {
+        let (node, phase, file) = (hook.node, hook.phase, hook.file());
+        format!("  - {{node: {node}, phase: {phase}, script: {file}}}\n")
+    };
     hooks
         .iter()
         .fold("hooks:\n".to_owned(), |text, hook| text + &line(hook))
@@ -108,6 +121,8 @@ pub struct Shape {
     pub image: String,
     /// Arguments for docker beside those that every machine needs.
     pub create_args: Vec<String>,
+    /// What `variables.yml` says of the workers that are made of something else, beside their size.
+    pub boxes: BTreeMap<String, String>,
     /// Further lines of `variables.yml`.
     pub settings: String,
 }
@@ -118,6 +133,7 @@ impl Shape {
         Self {
             image: std::env::var("WDEV_TEST_IMAGE").expect("`make test-real` sets WDEV_TEST_IMAGE"),
             create_args: Vec::new(),
+            boxes: BTreeMap::new(),
             settings: MACHINES_ONLY.to_owned(),
         }
     }
@@ -194,7 +210,7 @@ impl Sandbox {
             fs::create_dir(sandbox.folder.join(folder)).expect("folder");
         }
         for hook in hooks {
-            let path = sandbox.folder.join(format!("{}.sh", hook.name));
+            let path = sandbox.folder.join(hook.file());
             fs::write(path, &hook.script).expect("hook");
         }
         fs::write(
@@ -211,7 +227,9 @@ impl Sandbox {
         let image = &shape.image;
         let machine = |node: &str| {
             let address = self.address(node);
-            format!("{{name: {node}, box: \"{image}\", memory: 2GiB, address: {address}}}")
+            let plain = || format!("box: \"{image}\"");
+            let made_of = shape.boxes.get(node).cloned().unwrap_or_else(plain);
+            format!("{{name: {node}, {made_of}, memory: 2GiB, address: {address}}}")
         };
         let mut text = format!(
             "version: 1\nsandbox: {}\nprovider: docker\nnetwork: {{nodes: {}.0/24}}\n\

@@ -119,7 +119,7 @@ fn by_hand_a_windows_machine_finds_its_adapter_or_says_who_knows_it() {
         let script = by_hand(provider, "address");
         let mac = private_mac(provider, "wdev-default-1a2b3c-winw1").unwrap_or_default();
         assert!(
-            script.contains(&format!(r#""mac":"{mac}""#)),
+            script.contains(&format!("'mac' = '{mac}'")),
             "{provider}: {script}"
         );
         let access = by_hand(provider, "ssh-access");

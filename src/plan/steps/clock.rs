@@ -155,7 +155,7 @@ impl Step for Clock {
             (Some(why), _) => Failure::new(Kind::Step, "the clock was set, but it is not right")
                 .because(why)
                 .advise("see whether something on the node sets it: NTP, the guest tools"),
-            (None, Probe::Missing(why)) => Failure::new(
+            (None, Probe::Missing(why) | Probe::RebootPending(why)) => Failure::new(
                 Kind::Step,
                 format!("`{}` ran, but the node says it is not done", self.title()),
             )

@@ -16,6 +16,8 @@ use crate::render::linux::{ContainerRuntime, Origin, container_runtime};
 
 /// The artifacts that the script installs, beside containerd and runc from the distribution.
 const ARTIFACTS: [&str; 4] = ["containerd", "runc", "crictl", "cni-plugins"];
+/// The same of a Windows node: the network plugin brings its CNI plugins, and runc is for Linux.
+const ARTIFACTS_ON_WINDOWS: [&str; 2] = ["containerd", "crictl"];
 
 /// Installs and starts the container runtime.
 ///
@@ -80,7 +82,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
 pub fn artifacts(build: &Build) -> Vec<Artifact> {
     match build.node.os {
         Os::Linux => build.artifacts(&ARTIFACTS),
-        Os::Windows => Vec::new(),
+        Os::Windows => build.artifacts(&ARTIFACTS_ON_WINDOWS),
     }
 }
 

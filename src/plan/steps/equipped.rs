@@ -1,25 +1,25 @@
 //! A step whose script needs files that the host has: they are brought to the node first.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use super::download::ID;
 use super::guest::{GuestStep, done, judge};
 use crate::artifacts::Store;
-use crate::channel::{Channel, Io, Mode, Script, Secret};
+use crate::channel::{Channel, Io, Mode, Os, Script, Secret};
 use crate::engine::step::{Context, Done, Probe, Step};
 use crate::error::{Failure, Kind, Result};
 use crate::names::LaneName;
 use crate::plan::fetch;
 use crate::release::Artifact;
-use crate::render::linux::fetch as fetch_on_node;
-
-/// The folder on a Linux node in which files wait for the script that installs them.
-pub const FOLDER: &str = "/var/cache/wdev";
+use crate::render::{linux, windows};
 
 /// A script with the artifacts that it installs.
 ///
-/// The script finds each in `FOLDER/NAME`, and is given its SHA-256 as `sha256_NAME` (hyphens become
-/// underscores): with that it can tell whether what is installed is the same file.
+/// The script finds each under its name in the folder [`folder`] of the node, and is given its SHA-256 as
+/// `sha256_NAME` (hyphens become underscores): with that it can tell whether what is installed is the same
+/// file.
 #[derive(Clone)]
 pub struct Equipped {
     /// The script.
@@ -59,7 +59,10 @@ impl Equipped {
         let names: Vec<&str> = artifacts.iter().map(|one| one.name.as_str()).collect();
         let mut script = self.script_for(Mode::Run, cx)?;
         script.name = format!("{}-fetch", script.name);
-        script.text = Some(fetch_on_node(&names)?);
+        script.text = Some(match script.os {
+            Os::Linux => linux::fetch(&names)?,
+            Os::Windows => windows::fetch(&names)?,
+        });
         for artifact in artifacts {
             let url = format!("url_{}", artifact.name.replace('-', "_"));
             script.secrets.insert(url, store.address(&artifact.url)?);
@@ -72,12 +75,13 @@ impl Equipped {
         if let Some(script) = self.fetching(cx)? {
             channel.run(&script, &cx.io).await?;
         }
+        let there = self.there(&*channel, cx).await?;
         for artifact in &self.artifacts {
             let hash = hash(artifact, cx)?;
-            let to = format!("{FOLDER}/{}", artifact.name);
-            if is_there(&*channel, &to, &hash, &cx.io).await? {
+            if there.contains(&artifact.name) {
                 continue;
             }
+            let to = format!("{}/{}", folder(self.script.os), artifact.name);
             let found = self.store.as_ref().and_then(|store| store.find(&hash));
             let from = found.ok_or_else(|| {
                 Failure::new(
@@ -92,9 +96,52 @@ impl Equipped {
         Ok(())
     }
 
+    /// The names of the artifacts that the node has already, from a run that was cut off.
+    async fn there(&self, channel: &dyn Channel, cx: &Context) -> Result<BTreeSet<String>> {
+        match self.script.os {
+            Os::Linux => {
+                let mut there = BTreeSet::new();
+                for artifact in &self.artifacts {
+                    let path = format!("{}/{}", folder(Os::Linux), artifact.name);
+                    if is_there(channel, &path, &hash(artifact, cx)?, &cx.io).await? {
+                        there.insert(artifact.name.clone());
+                    }
+                }
+                Ok(there)
+            }
+            // PowerShell takes a while to start: once for all of them.
+            Os::Windows => {
+                let mut script = self.script_for(Mode::Probe, cx)?;
+                let names: Vec<&str> = self.artifacts.iter().map(|one| one.name.as_str()).collect();
+                script.name = format!("{}-fetch", script.name);
+                script.text = Some(windows::fetch(&names)?);
+                let report = channel.run(&script, &quiet(&cx.io)).await?;
+                let said = report.facts.get("there").map_or("", String::as_str);
+                Ok(said.split_whitespace().map(str::to_owned).collect())
+            }
+        }
+    }
+
     async fn ask(&self, cx: &Context) -> Result<Probe> {
         let script = self.script_for(Mode::Probe, cx)?;
         Ok(judge(cx.channel().run(&script, &cx.io).await?))
+    }
+}
+
+/// The folder of a node in which files wait for the script that installs them, with `/`.
+#[must_use]
+pub const fn folder(os: Os) -> &'static str {
+    match os {
+        Os::Linux => "/var/cache/wdev",
+        Os::Windows => "C:/ProgramData/wdev/cache",
+    }
+}
+
+/// Without output: what is asked by the way is no news.
+fn quiet(io: &Io) -> Io {
+    Io {
+        output: Io::silent().output,
+        stop: io.stop.clone(),
     }
 }
 
@@ -124,11 +171,8 @@ async fn is_there(channel: &dyn Channel, path: &str, hash: &str, io: &Io) -> Res
         "sh",
         &line,
     ];
-    let quiet = Io {
-        output: Io::silent().output,
-        stop: io.stop.clone(),
-    };
-    Ok(channel.exec(&argv.map(str::to_owned), &quiet).await? == 0)
+    let code = channel.exec(&argv.map(str::to_owned), &quiet(io)).await?;
+    Ok(code == 0)
 }
 
 #[async_trait]

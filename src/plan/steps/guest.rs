@@ -77,7 +77,7 @@ impl GuestStep {
         }
         match ask.await? {
             Probe::InPlace => Ok(()),
-            Probe::Missing(why) => Err(Box::new(
+            Probe::Missing(why) | Probe::RebootPending(why) => Err(Box::new(
                 Failure::new(
                     Kind::Step,
                     format!("`{}` ran, but the node says it is not done", self.title),
@@ -91,10 +91,11 @@ impl GuestStep {
 /// What a probe's report says.
 #[must_use]
 pub fn judge(report: Report) -> Probe {
-    if report.in_place {
-        Probe::InPlace
-    } else {
-        Probe::Missing(report.why.unwrap_or_else(|| "the node says so".to_owned()))
+    let why = report.why.unwrap_or_else(|| "the node says so".to_owned());
+    match (report.in_place, report.reboot_wanted) {
+        (true, _) => Probe::InPlace,
+        (false, true) => Probe::RebootPending(why),
+        (false, false) => Probe::Missing(why),
     }
 }
 

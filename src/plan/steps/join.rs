@@ -83,6 +83,10 @@ impl Step for Join {
         true
     }
 
+    fn script(&self) -> Option<Script> {
+        Some(self.script.script_for(Mode::Run))
+    }
+
     async fn probe(&self, cx: &Context) -> Result<Probe> {
         self.script.ask(cx).await
     }

@@ -11,6 +11,7 @@ use crate::engine::step::OnChange;
 use crate::error::Result;
 use crate::plan::node::Role;
 use crate::release::Artifact;
+use crate::release::artifacts::has_binary;
 use crate::render::kubernetes::{DROP_IN, UNIT};
 use crate::render::linux::{self, Programs};
 
@@ -45,7 +46,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         Os::Linux => Some(linux::kubernetes(&Programs {
             version: &build.release.kubernetes.to_string(),
             minor: build.release.kubernetes.minor(),
-            names: binaries,
+            names: &binaries,
             unit: UNIT,
             drop_in: DROP_IN,
         })?),
@@ -71,19 +72,25 @@ pub fn step(build: &Build) -> Result<GuestStep> {
 /// The artifacts that the script of this node installs.
 #[must_use]
 pub fn artifacts(build: &Build) -> Vec<Artifact> {
-    match build.node.os {
-        Os::Linux => build.artifacts(programs(build)),
-        Os::Windows => Vec::new(),
-    }
+    build.artifacts(&programs(build))
 }
 
-/// The programs of a node.
-fn programs(build: &Build) -> &'static [&'static str] {
-    match (build.node.os, build.node.role) {
-        (Os::Windows, _) => &["kubelet", "kubeadm", "kube-proxy"],
-        // A worker asks with it whether the cluster knows it.
+/// The programs of a node, without those that this release has not.
+fn programs(build: &Build) -> Vec<&'static str> {
+    let all: &[&str] = match (build.node.os, build.node.role) {
+        (Os::Windows, _) => &[
+            "kubelet",
+            "kubeadm",
+            "kube-proxy",
+            "kubectl",
+            "kube-log-runner",
+        ],
+        // A worker asks with kubectl whether the cluster knows it.
         (Os::Linux, Role::ControlPlane | Role::Worker) => &["kubelet", "kubeadm", "kubectl"],
-    }
+    };
+    let minor = build.release.kubernetes.minor();
+    let known = all.iter().copied();
+    known.filter(|name| has_binary(name, minor)).collect()
 }
 
 /// What marks a component as built from source; only Windows nodes run the user's builds.

@@ -8,6 +8,7 @@
 
 mod data;
 pub mod prepare;
+mod software;
 
 pub use data::literal;
 
@@ -16,6 +17,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
+
+pub use software::fetch;
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";

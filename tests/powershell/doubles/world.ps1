@@ -12,7 +12,9 @@ $changes = 0
 
 function Read-World {
     $world = Get-Content -LiteralPath $worldPath -Raw | ConvertFrom-Json -AsHashtable -DateKind String
-    if (Test-Boot -World $world) {
+    if ($world['machine'] -eq 'linux') {
+        Update-FromMachine -World $world
+    } elseif (Test-Boot -World $world) {
         Invoke-Boot -World $world
         Write-World -World $world
     }
@@ -26,13 +28,6 @@ function Get-Part {
         $World[$Name] = $Default
     }
     , $World[$Name]
-}
-
-function Write-World {
-    param($World)
-    $new = $worldPath + '.new'
-    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
-    [System.IO.File]::Move($new, $worldPath, $true)
 }
 
 function Invoke-Kill {
@@ -49,6 +44,13 @@ function Start-Change {
     Invoke-Kill -When 'before'
 }
 
+function Write-World {
+    param($World)
+    $new = $worldPath + '.new'
+    ConvertTo-Json -InputObject $World -Depth 12 | Microsoft.PowerShell.Management\Set-Content -LiteralPath $new
+    [System.IO.File]::Move($new, $worldPath, $true)
+}
+
 function Save-World {
     param($World, [string]$Said, [switch]$Begun)
     if (-not $Begun) {
@@ -56,6 +58,9 @@ function Save-World {
     }
     $World.log = @($World.log) + $Said
     Write-World -World $World
+    if ($World['machine'] -eq 'linux') {
+        Update-Machine -World $World -Said $Said
+    }
     Invoke-Kill -When 'after'
 }
 

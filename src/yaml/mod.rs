@@ -1,0 +1,4 @@
+//! YAML and JSON texts of the user's, changed in one place and left as they are everywhere else.
+
+pub mod edit;
+pub mod tree;

@@ -1,0 +1,239 @@
+//! A worker is written into the file, or taken out of it, and nothing else changes.
+
+use std::fs;
+use std::path::Path;
+
+use wdev::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
+use wdev::config::{Loaded, Request, load};
+
+use super::{folder, request};
+
+/// A folder with these files, and what is asked of it.
+struct Project {
+    dir: tempfile::TempDir,
+    request: Request,
+}
+
+impl Project {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = folder(files);
+        let request = request(&dir);
+        Self { dir, request }
+    }
+
+    fn loaded(&self) -> Loaded {
+        load(&self.request).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    fn add(&self, worker: &NewWorker) -> Result<Change, String> {
+        with_worker(&self.request, &self.loaded(), worker).map_err(|refused| words(&refused))
+    }
+
+    fn remove(&self, name: &str) -> Result<Change, String> {
+        without_worker(&self.request, &self.loaded(), name).map_err(|refused| words(&refused))
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+fn words(refused: &Refused) -> String {
+    match refused {
+        Refused::Problems(problems) => problems.to_string(),
+        Refused::Failure(failure) => format!("{failure} {:?} {:?}", failure.causes, failure.advice),
+    }
+}
+
+fn named(name: &str) -> NewWorker {
+    NewWorker {
+        name: name.to_owned(),
+        ..NewWorker::default()
+    }
+}
+
+fn names(change: &Change) -> Vec<String> {
+    let workers = change.loaded.config.workers.iter();
+    workers
+        .map(|worker| format!("{} {}", worker.name, worker.address))
+        .collect()
+}
+
+#[test]
+fn a_worker_comes_after_the_others_and_every_other_byte_stays() {
+    for (before, after) in [
+        (
+            "# mine\nworkers:\n  # the first\n  - name: a   # small\n    cpus: 1\n\ncni: none # later\n",
+            "# mine\nworkers:\n  # the first\n  - name: a   # small\n    cpus: 1\n  - {name: b}\n\ncni: none # later\n",
+        ),
+        (
+            "workers: [{name: a}] # one\nversion: 1\n",
+            "workers: [{name: a}, {name: b}] # one\nversion: 1\n",
+        ),
+        (
+            "cni: none\r\nworkers:\r\n- {name: a}\r\n",
+            "cni: none\r\nworkers:\r\n- {name: a}\r\n- {name: b}\r\n",
+        ),
+        // Without the key there is one worker by default, and it stays.
+        (
+            "cni: none # x\n",
+            "cni: none # x\nworkers:\n  - {name: winw1}\n  - {name: b}\n",
+        ),
+        (
+            "workers:\ncni: none\n",
+            "workers:\n  - {name: winw1}\n  - {name: b}\ncni: none\n",
+        ),
+        (
+            "# only words",
+            "# only words\nworkers:\n  - {name: winw1}\n  - {name: b}\n",
+        ),
+        (
+            "{cni: none}\n",
+            "{cni: none, \"workers\": [{name: winw1}, {name: b}]}\n",
+        ),
+    ] {
+        let project = Project::new(&[("variables.yml", before)]);
+        let change = project
+            .add(&named("b"))
+            .unwrap_or_else(|why| panic!("{before}: {why}"));
+        assert_eq!(change.after, after);
+        assert_eq!(change.before.as_deref(), Some(before));
+        assert_eq!(change.loaded.config.workers.len(), 2);
+        let written = fs::read_to_string(project.path().join("variables.yml")).unwrap();
+        assert_eq!(written, before, "nothing is written here");
+    }
+    let project = Project::new(&[]);
+    let change = project.add(&named("b")).unwrap();
+    assert_eq!(change.file, project.path().join("variables.yml"));
+    assert_eq!(change.before, None);
+    assert_eq!(names(&change), ["winw1 192.168.56.11", "b 192.168.56.12"]);
+}
+
+#[test]
+fn everything_that_is_asked_for_is_what_the_worker_has() {
+    let project = Project::new(&[("variables.yml", "workers:\n  - {name: a}\n")]);
+    let asked = NewWorker {
+        name: "b".to_owned(),
+        windows: Some("2025".to_owned()),
+        cpus: Some(4),
+        memory: Some("8GiB".to_owned()),
+        address: Some("192.168.56.40".to_owned()),
+        labels: vec![
+            ("example.com/rack".to_owned(), "true".to_owned()),
+            ("empty".to_owned(), String::new()),
+        ],
+        taints: vec!["os=Win1809:NoSchedule".to_owned()],
+    };
+    let change = project.add(&asked).unwrap();
+    let worker = change.loaded.config.workers.last().unwrap();
+    assert_eq!(worker.windows, "2025");
+    assert_eq!((worker.machine.cpus, worker.machine.memory_mib), (4, 8192));
+    assert_eq!(worker.address.to_string(), "192.168.56.40");
+    assert_eq!(worker.labels["example.com/rack"], "true");
+    assert_eq!(worker.labels["empty"], "");
+    assert_eq!(worker.taints, ["os=Win1809:NoSchedule"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let two = "workers:\n  - {name: a}\n  - {name: b}\n";
+    let address = |address: &str| NewWorker {
+        address: Some(address.to_owned()),
+        ..named("c")
+    };
+    let cases: &[(&[(&str, &str)], NewWorker, &str)] = &[
+        (
+            &[("variables.yml", two)],
+            named("a"),
+            "there is a node `a` already",
+        ),
+        (
+            &[("variables.yml", two)],
+            named("cp"),
+            "there is a node `cp` already",
+        ),
+        (
+            &[("variables.yml", two)],
+            named("sixteen-letters-"),
+            "15 characters",
+        ),
+        (&[("variables.yml", two)], named("a: b"), "DNS label"),
+        (
+            &[("variables.yml", two)],
+            address("192.168.56.12"),
+            "that of `b`",
+        ),
+        (&[("variables.yml", two)], address("10.0.0.1"), "10.0.0.1"),
+        (
+            &[
+                ("variables.yml", two),
+                ("variables.local.yml", "workers: [{name: x}]\n"),
+            ],
+            named("c"),
+            "said by variables.local.yml",
+        ),
+        (
+            &[("variables.yml", "workers:\n  - {}\n")],
+            named("winw1"),
+            "already",
+        ),
+    ];
+    for (files, worker, wanted) in cases {
+        let project = Project::new(files);
+        let why = project.add(worker).unwrap_err();
+        assert!(why.contains(wanted), "{worker:?}: {why}");
+    }
+    let mut project = Project::new(&[("variables.yml", two)]);
+    let env = ("WDEV_WORKERS".to_owned(), "[{name: x}]".to_owned());
+    project.request.env = vec![env];
+    let why = project.add(&named("c")).unwrap_err();
+    assert!(why.contains("environment variable WDEV_WORKERS"), "{why}");
+}
+
+#[test]
+fn a_worker_goes_and_the_others_stay_the_machines_that_they_are() {
+    let before = "workers:\n  # one\n  - {name: a}\n  - name: b # two\n    cpus: 3\n  - {cpus: 1}\ncni: none\n";
+    let project = Project::new(&[("variables.yml", before)]);
+    // The addresses, and the last one's name, follow from the order.
+    assert_eq!(
+        project.loaded().config.workers.last().unwrap().name,
+        "winw3"
+    );
+    let change = project.remove("a").unwrap();
+    assert_eq!(
+        change.after,
+        "workers:\n  # one\n  - name: b # two\n    address: 192.168.56.12\n    cpus: 3\n  \
+         - {cpus: 1, name: winw3, address: 192.168.56.13}\ncni: none\n"
+    );
+    assert_eq!(names(&change), ["b 192.168.56.12", "winw3 192.168.56.13"]);
+    assert_eq!(change.pinned.len(), 3);
+
+    let last = project.remove("winw3").unwrap();
+    assert_eq!(
+        last.after,
+        "workers:\n  # one\n  - {name: a}\n  - name: b # two\n    cpus: 3\ncni: none\n"
+    );
+    assert!(last.pinned.is_empty());
+}
+
+#[test]
+fn what_must_not_go_stays() {
+    let only = Project::new(&[("variables.yml", "workers: [{name: a}]\n")]);
+    assert!(only.remove("a").unwrap_err().contains("the only worker"));
+    let hooked = Project::new(&[
+        (
+            "variables.yml",
+            "workers: [{name: a}, {name: b}]\nhooks: [{node: a, phase: machine, script: x.ps1}]\n",
+        ),
+        ("x.ps1", "function Invoke-WdevRun { }\n"),
+    ]);
+    let why = hooked.remove("a").unwrap_err();
+    assert!(why.contains("variables.yml:2"), "{why}");
+    // Its address would be the control plane's.
+    let shifts = Project::new(&[(
+        "variables.yml",
+        "workers: [{name: a, address: 192.168.56.10}, {name: b}]\n",
+    )]);
+    let why = shifts.remove("a").unwrap_err();
+    assert!(why.contains("`cp` would become another machine"), "{why}");
+}
