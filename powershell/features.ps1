@@ -28,6 +28,7 @@ https://learn.microsoft.com/powershell/module/dism/enable-windowsoptionalfeature
 Hyper-V without a hypervisor: antrea-io/antrea docs/windows.md, known issues
 #>
 
+
 # `active`, `pending` (after a reboot it is what it should be), `leaving` (a reboot first), `missing`.
 function Get-WdevRoleState {
     param([string]$Name)

@@ -242,6 +242,7 @@ fn random_faults_and_crashes_end_in_the_same_world() {
         let faults = RandomFaults {
             per_script_limit: 2,
             rate_percent: 12,
+            kinds: None,
         };
         let sandbox = Sandbox::new(2, seed, Some(faults));
         let moment = Duration::from_millis(world::draw(seed) % 400_000);

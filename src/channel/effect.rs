@@ -52,6 +52,8 @@ pub enum Effect {
     },
     /// A service runs and starts with the machine. Fails unless all that it needs runs.
     Running(String),
+    /// The Host Networking Service of a Windows node answers, or is repaired.
+    Hns,
     /// A container image is pulled.
     Image(String),
     /// A control plane of this version listens here; its services run.
@@ -67,6 +69,13 @@ pub enum Effect {
     Join {
         /// The address that the node registers.
         address: String,
+    },
+    /// A worker has left the cluster: drained, unless `force` does without, and its node object deleted.
+    Left {
+        /// Its name.
+        node: String,
+        /// Also when it does not answer.
+        force: bool,
     },
     /// Something is applied to the cluster, such as a CNI or kube-proxy.
     Manifest(String),

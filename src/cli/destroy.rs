@@ -1,8 +1,8 @@
 //! `wdev destroy`
 
 use clap::Args;
-use dialoguer::Confirm;
 
+use super::ask::{self, Removal};
 use super::provider::{self, SimArguments};
 use super::run::{self, Job};
 use super::session::{self, Existing};
@@ -16,7 +16,7 @@ use crate::event::Outcome;
 use crate::home::{Index, SandboxFolder};
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
-use crate::ui::{Ui, prompts_possible};
+use crate::ui::Ui;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -134,37 +134,16 @@ fn confirm(
     record: Option<&Record>,
     ui: &Ui,
 ) -> Result<()> {
-    if globals.yes {
-        return Ok(());
-    }
-    if !prompts_possible(globals.no_input) {
-        return Err(Box::new(
-            Failure::new(
-                Kind::Arguments,
-                format!("`destroy` of `{name}` must be confirmed, and nobody can be asked"),
-            )
-            .advise(format!("run `{}`", run::again(globals, "destroy --yes"))),
-        ));
-    }
     let nodes = record.map_or(0, |record| record.nodes.len());
     let machines = crate::event::text::count(nodes, "machine");
-    ui.err(&format!(
-        "sandbox `{name}`: {machines} and the folder\n  {}",
-        folder.path().display()
-    ));
-    // A whole line: a key that was typed ahead for something else must not remove a sandbox.
-    let answer = Confirm::new()
-        .with_prompt("Remove all of it?")
-        .default(false)
-        .wait_for_newline(true)
-        .interact_opt()
-        .map_err(|error| Failure::new(Kind::Interrupted, "nobody answered").because(error))?;
-    if answer == Some(true) {
-        Ok(())
-    } else {
-        Err(Box::new(Failure::new(
-            Kind::Interrupted,
-            "nothing was removed: you said no",
-        )))
-    }
+    let removal = Removal {
+        what: format!("`destroy` of `{name}`"),
+        again: "destroy --yes",
+        told: format!(
+            "sandbox `{name}`: {machines} and the folder\n  {}",
+            folder.path().display()
+        ),
+        question: "Remove all of it?",
+    };
+    ask::confirm(globals, &removal, ui)
 }

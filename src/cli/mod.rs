@@ -1,5 +1,6 @@
 //! The command line: one file per command, each with its arguments and one call.
 
+mod ask;
 mod cache;
 mod completion;
 mod config;
@@ -12,6 +13,7 @@ mod kubectl;
 mod list;
 mod lock;
 mod man;
+mod node;
 mod own_kubectl;
 mod plan;
 mod preflight;
@@ -132,6 +134,8 @@ enum Command {
     Cache(cache::Arguments),
     /// Write down every version and every file of the sandbox, for `up --locked`.
     Lock(lock::Arguments),
+    /// Add a worker, or remove one.
+    Node(node::Arguments),
     /// Run a command on a node; its exit code is passed on.
     Exec(exec::Arguments),
     /// Open a shell on a node.
@@ -218,6 +222,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Fetch(arguments) => fetch::run(&globals, &arguments, ui),
         Command::Cache(arguments) => cache::run(&globals, &arguments, ui),
         Command::Lock(arguments) => lock::run(&globals, &arguments, ui),
+        Command::Node(arguments) => node::run(&globals, &arguments, ui),
         Command::Exec(arguments) => exec::run(&globals, &arguments, ui),
         Command::Ssh(arguments) => ssh::run(&globals, &arguments, ui),
         Command::Kubeconfig(arguments) => kubeconfig::run(&globals, &arguments, ui),

@@ -20,9 +20,9 @@ use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::{NodeSummary, Outcome, Summary};
 use crate::home::SandboxFolder;
 use crate::names::{RunId, StepKey};
-use crate::plan::power;
 use crate::plan::record::Record;
 use crate::plan::steps::power::Action;
+use crate::plan::{leave, power};
 use crate::ui::{self, Ui};
 
 /// What a command wants carried out. The sandbox's lock is held by the caller.
@@ -120,6 +120,8 @@ pub(super) fn carry_out(job: Job) -> Result<(u8, Finished)> {
         let summarise = |state: &State, outcome: Outcome| Summary {
             nodes: steps
                 .iter()
+                // The others are none of its business.
+                .filter(|(_, keys)| command != leave::COMMAND || !keys.is_empty())
                 .map(|(node, keys)| summary(node, keys, state, command))
                 .collect(),
             kubeconfig: (command == "up" && kubeconfig.is_file()).then(|| kubeconfig.clone()),

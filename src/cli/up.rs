@@ -37,18 +37,33 @@ Examples:
 `up` can be stopped with Ctrl-C, killed, or lose power: run it again and it goes on where it was.")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    overrides: Overrides,
+    making: Making,
+    /// Recreate nodes whose machine cannot be changed in place; what is on them is lost.
+    #[arg(long)]
+    recreate: bool,
+}
+
+/// How a sandbox is made.
+#[derive(Debug, Args)]
+pub(super) struct Making {
+    #[command(flatten)]
+    pub overrides: Overrides,
     /// Stop all other work as soon as one step has failed.
     #[arg(long)]
     fail_fast: bool,
     /// Refuse to differ from wdev.lock.
     #[arg(long)]
     locked: bool,
-    /// Recreate nodes whose machine cannot be changed in place; what is on them is lost.
-    #[arg(long)]
-    recreate: bool,
     #[command(flatten)]
     sim: SimArguments,
+}
+
+impl Making {
+    /// Refuses what contradicts itself.
+    pub(super) fn check(&self, globals: &Globals) -> Result<()> {
+        self.sim.check()?;
+        run::format(globals).map(|_| ())
+    }
 }
 
 /// The plan of `up` for a configuration, with the record that goes with it.
@@ -138,9 +153,38 @@ fn choices(config: &Config, emulated: bool) -> Choices {
 }
 
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
-    arguments.sim.check()?;
-    run::format(globals)?;
-    let session = session::load(globals, &arguments.overrides, ui)?;
+    let making = &arguments.making;
+    making.check(globals)?;
+    let session = session::load(globals, &making.overrides, ui)?;
+    make(
+        globals,
+        making,
+        &session,
+        ui,
+        arguments.recreate,
+        &|| Ok(()),
+    )
+}
+
+/// Makes or completes the sandbox. `ready` is called once the host is found fit, with the lock held.
+pub(super) fn complete(
+    globals: &Globals,
+    arguments: &Making,
+    session: &Session,
+    ui: &Ui,
+    ready: &dyn Fn() -> Result<()>,
+) -> Result<u8> {
+    make(globals, arguments, session, ui, false, ready)
+}
+
+fn make(
+    globals: &Globals,
+    arguments: &Making,
+    session: &Session,
+    ui: &Ui,
+    recreates: bool,
+    ready: &dyn Fn() -> Result<()>,
+) -> Result<u8> {
     let (config, folder) = (&session.loaded.config, &session.folder);
     let effort = if arguments.locked {
         Effort::Locked
@@ -152,7 +196,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         mut record,
         why_provider,
         warning,
-    } = prepare(&session, effort, ui)?;
+    } = prepare(session, effort, ui)?;
     arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
         ui.err(&format!("provider `{}`: {why}", record.provider));
@@ -171,6 +215,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         provider::choose(record.provider, Some(&now))?;
         record.keep(&now);
     }
+    ready()?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
     index.add(&Indexed {
         sandbox: config.sandbox.clone(),
@@ -178,8 +223,8 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     })?;
     record.sim_seed = arguments.sim.seed().or(record.sim_seed);
     warn_of_leftovers(&record, &plan, ui);
-    if arguments.recreate {
-        let code = recreate(globals, arguments, ui, folder, &record, &plan)?;
+    if recreates {
+        let code = recreate(globals, &arguments.sim, ui, folder, &record, &plan)?;
         if code != 0 {
             return Ok(code);
         }
@@ -229,7 +274,7 @@ fn warn_of_leftovers(record: &Record, plan: &Plan, ui: &Ui) {
 /// Removes the machines that the plan cannot change in place.
 fn recreate(
     globals: &Globals,
-    arguments: &Arguments,
+    sim: &SimArguments,
     ui: &Ui,
     folder: &SandboxFolder,
     record: &Record,
@@ -248,7 +293,7 @@ fn recreate(
         return Ok(0);
     }
     let (at, again) = ((folder, &gone), "up --recreate");
-    let job = Job::power(globals, ui, at, &arguments.sim, Action::Destroy, again);
+    let job = Job::power(globals, ui, at, sim, Action::Destroy, again);
     let (code, _) = run::carry_out(job)?;
     Ok(code)
 }

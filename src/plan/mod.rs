@@ -1,6 +1,7 @@
 //! What is done: the lanes and steps of each command.
 
 pub mod fetch;
+pub mod leave;
 pub mod naming;
 pub mod node;
 pub mod power;

@@ -58,6 +58,12 @@ impl Node {
         format!("{}, {}", self.role.title(), self.os_title)
     }
 
+    /// Whether it is the control plane.
+    #[must_use]
+    pub fn is_control_plane(&self) -> bool {
+        self.role == Role::ControlPlane
+    }
+
     /// Whether a hook for `target` is for this node: its name, `control-plane`, `workers` or `all`.
     #[must_use]
     pub fn is_meant_by(&self, target: &str) -> bool {

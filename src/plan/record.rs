@@ -15,6 +15,7 @@ use crate::engine::state::{MACHINE, State};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Event;
 use crate::home::{SandboxFolder, write_whole};
+use crate::names::LaneName;
 use crate::provider::vagrant::hypervisor::Choices;
 use crate::release::Release;
 
@@ -160,6 +161,12 @@ impl Record {
             nodes,
             BOOT_SECONDS,
         ))
+    }
+
+    /// The node of that name.
+    #[must_use]
+    pub fn node(&self, name: &LaneName) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.name == *name)
     }
 
     /// Writes the record in one move.

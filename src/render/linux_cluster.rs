@@ -185,6 +185,26 @@ pub fn join(it: &Join) -> Result<String> {
     render("templates/linux/cluster/join.sh.tera", &view)
 }
 
+/// On the control plane: drains `node`, whose pods have `patience` seconds to end, and deletes its node
+/// object. With `force` also where it could not be drained.
+///
+/// # Errors
+/// When a value cannot be carried by a script.
+pub fn leave(node: &str, patience: u64, force: bool) -> Result<String> {
+    #[derive(Serialize)]
+    struct View<'a> {
+        node: &'a str,
+        patience: u64,
+        force: &'a str,
+    }
+    let view = View {
+        node,
+        patience,
+        force: yes(force),
+    };
+    render("templates/linux/cluster/leave.sh.tera", &view)
+}
+
 /// Waits until nodes are Ready under their own addresses, for `patience` seconds each way; asks with
 /// `kubeconfig`, a path on the node.
 ///

@@ -29,6 +29,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     template!("templates/linux/cluster/join.sh.tera"),
     template!("templates/linux/cluster/join-end.sh.tera"),
     template!("templates/linux/cluster/join-token.sh.tera"),
+    template!("templates/linux/cluster/leave.sh.tera"),
     template!("templates/linux/cluster/node-ready.sh.tera"),
     template!("templates/linux/facts.sh.tera"),
     template!("templates/linux/fetch.sh.tera"),

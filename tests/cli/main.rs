@@ -15,6 +15,7 @@ mod kubeconfig;
 #[cfg(unix)]
 mod kubectl;
 mod locks;
+mod node;
 mod output;
 mod paths;
 #[cfg(unix)]

@@ -9,6 +9,7 @@ mod common;
 mod control_plane;
 mod images;
 mod joining;
+mod leaving;
 mod world;
 
 use std::process::Command;
@@ -64,6 +65,7 @@ fn shellcheck_finds_nothing_in_any_rendering() {
         linux_cluster::images(&[], "").unwrap(),
         linux_cluster::join_token("w1").unwrap(),
         linux_cluster::join_end("w1").unwrap(),
+        linux_cluster::leave("w1", 600, false).unwrap(),
         join(""),
         join("{\"v\":\"$x\"}"),
         linux_cluster::nodes_ready("/etc/kubernetes/admin.conf", &[node.clone(), node], 600)

@@ -89,6 +89,9 @@ case "$*" in
   *"get --raw /version"*) printf '{\n  "gitVersion": "%s",\n}\n' "$(cat api/version)" ;;
   *"config view"*) cat api/server ;;
   *"create --filename -"*) cat >created ;;
+  *"get node "*--ignore-not-found*) [[ ! -e api/address ]] || echo "node/$5" ;;
+  *"drain "*) [[ ! -e drain-fails ]] || unknown "$(cat drain-fails)" ;;
+  *"delete node "*) rm -f api/address ;;
   *"get node "*spec.taints*) cat api/taints 2>/dev/null || true ;;
   *"get node "*conditions*) head -n 1 api/conditions; sed -i '2,$!d' api/conditions ;;
   *"get node "*) cat api/address 2>/dev/null || unknown NotFound ;;
@@ -97,7 +100,7 @@ case "$*" in
   *"get pod "*) echo ": CrashLoopBackOff back-off" ;;
   *"get secrets"*description*) cat api/tokens ;;
   *"delete secret "*) for word; do [[ $word != bootstrap-token-* ]] || sed -i "/^$word /d" api/tokens; done ;;
-  *"delete secrets"* | *"delete node"*) ;;
+  *"delete secrets"*) ;;
   *"get secrets"*) ;;
   *"get configmap kube-proxy"*) date +%N ;;
   *"get "*/*) for word; do [[ $word != */* || $word == /* || $word == etc/* ]] || [[ -e api/objects/${word#*/} ]] || unknown NotFound; done ;;

@@ -127,7 +127,8 @@ impl Material {
         shape.boxes = WINDOWS
             .iter()
             .map(|(worker, year)| {
-                let spec = format!("box: \"{image}-{year}\", communicator: ssh, windows: \"{year}\"");
+                let spec =
+                    format!("box: \"{image}-{year}\", communicator: ssh, windows: \"{year}\"");
                 ((*worker).to_owned(), spec)
             })
             .collect();

@@ -228,6 +228,7 @@ async fn random_faults_strike_within_their_limit_and_depend_on_no_order() {
         settings.faults.random = Some(RandomFaults {
             per_script_limit: 2,
             rate_percent: 60,
+            kinds: None,
         });
         Lab::open(settings)
     };

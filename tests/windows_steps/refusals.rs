@@ -13,11 +13,9 @@ fn real_commands() -> Option<BTreeMap<String, BTreeSet<String>>> {
         let list = common::shared(&format!(
             "testbed/pwsh/windows-server-{version}-commands.tsv"
         ))?;
-        for line in std::fs::read_to_string(list)
-            .unwrap()
-            .to_lowercase()
-            .lines()
-        {
+        let listed = std::fs::read_to_string(list).unwrap().to_lowercase();
+        let more = include_str!("../powershell/more-commands.tsv").to_lowercase();
+        for line in listed.lines().chain(more.lines()) {
             let mut columns = line.split('\t');
             let name = columns.next().unwrap().to_owned();
             let words = columns.skip(1).flat_map(|set| set.split(' '));

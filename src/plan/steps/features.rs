@@ -40,6 +40,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         effects: all
             .into_iter()
             .map(|name| Effect::Feature(name.clone()))
+            .chain([Effect::Hns])
             .collect(),
     })
 }

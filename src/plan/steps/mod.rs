@@ -65,6 +65,7 @@ pub mod kernel;
 pub mod kube_proxy;
 pub mod kubeconfig;
 pub mod kubernetes;
+pub mod leave;
 pub mod machine;
 pub mod node_ready;
 pub mod power;

@@ -35,9 +35,7 @@ impl Action {
 /// Whether the step is a command of its own rather than a part of what makes a sandbox.
 #[must_use]
 pub fn is_action(step: &StepId) -> bool {
-    [Action::Halt, Action::Destroy]
-        .iter()
-        .any(|action| action.id() == step.as_str())
+    [Action::Halt.id(), Action::Destroy.id(), super::leave::ID].contains(&step.as_str())
 }
 
 /// Halts or destroys a node's machine.

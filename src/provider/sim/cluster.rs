@@ -36,6 +36,15 @@ pub(super) fn joined(world: &World, name: &LaneName) -> bool {
         .is_some_and(|node| joined_node(world, node))
 }
 
+/// Whether the living cluster has a node object of that name, whatever became of its machine.
+pub(super) fn member(world: &World, name: &LaneName) -> bool {
+    let member = world.nodes.get(name).and_then(|node| node.member.as_ref());
+    match (&world.cluster, member) {
+        (Some(cluster), Some(member)) => member.cluster == cluster.id,
+        _ => false,
+    }
+}
+
 fn joined_node(world: &World, node: &Node) -> bool {
     match (&world.cluster, &node.member, &node.machine) {
         (Some(cluster), Some(member), Some(machine)) => {
@@ -123,17 +132,17 @@ fn meant_for(manifest: &str, os: Os) -> bool {
     }
 }
 
-/// When every pod of a manifest runs on every node that it is meant for and that is on; nothing when
-/// that cannot be told yet.
+/// When every pod of a manifest runs on every node that it is meant for ; nothing when that
+/// cannot be told yet, such as while one is off.
 pub(super) fn pods_ready(world: &World, seed: u64, manifest: &str) -> Option<u64> {
     let since = *world.cluster.as_ref()?.manifests.get(manifest)?;
     let mut ready = since;
     for (name, node) in &world.nodes {
-        let on = node
+        let meant = node
             .machine
             .as_ref()
-            .is_some_and(|machine| machine.answers() && meant_for(manifest, machine.os));
-        if on && joined_node(world, node) {
+            .is_some_and(|machine| meant_for(manifest, machine.os));
+        if meant && joined_node(world, node) {
             ready = ready.max(pods_on(seed, name, node, manifest, since)?);
         }
     }
@@ -147,7 +156,11 @@ impl World {
         if !joined_node(self, node) || !answers(self) {
             return None;
         }
-        let os = node.machine.as_ref()?.os;
+        let machine = node.machine.as_ref()?;
+        if machine.hns_broken {
+            return None;
+        }
+        let os = machine.os;
         self.cluster
             .as_ref()?
             .manifests

@@ -43,6 +43,7 @@ pub(super) fn perform(
             cluster::mint(cluster, now);
         }),
         Effect::Join { address } => join(world, name, address, token, now),
+        Effect::Left { node, force } => leave(world, name, &LaneName::from(node.as_str()), *force),
         Effect::Manifest(manifest) => apply(world, manifest, now),
         Effect::NodeReady => return wait(world.cluster_ready(seed, name), now),
         Effect::PodsReady(manifest) => {
@@ -116,6 +117,7 @@ fn local(machine: &mut Machine, effect: &Effect) -> Result<(), String> {
             }
         },
         Effect::Running(name) => return start(machine, name),
+        Effect::Hns => machine.hns_broken = false,
         Effect::Image(name) => {
             machine.images.insert(name.clone());
         }
@@ -209,6 +211,10 @@ fn join(
     token: Option<&Token>,
     now: u64,
 ) -> Result<(), String> {
+    // What was begun and not ended is reset first.
+    if let Some(machine) = world.machine_mut(name) {
+        machine.half_joined = false;
+    }
     if cluster::joined(world, name) {
         if let Some(member) = &mut world.node(name).member {
             address.clone_into(&mut member.address);
@@ -235,6 +241,22 @@ fn join(
         address: address.to_owned(),
         since: now,
     });
+    Ok(())
+}
+
+/// Pods end only on a node that answers.
+fn leave(world: &mut World, name: &LaneName, node: &LaneName, force: bool) -> Result<(), String> {
+    cluster::own(world, name)?;
+    let alive = world
+        .machine(node)
+        .is_some_and(|machine| machine.answers() && machine.runs(KUBELET));
+    if cluster::member(world, node) && !alive && !force {
+        return Err(words::not_drained(node.as_str()));
+    }
+    if let Some(known) = world.nodes.get_mut(node) {
+        known.member = None;
+        world.touch(node);
+    }
     Ok(())
 }
 
@@ -309,6 +331,10 @@ pub(super) fn missing(
             ),
         },
         Effect::Running(name) => (machine.runs(name), format!("{name} is not running")),
+        Effect::Hns => (
+            !machine.hns_broken,
+            "the Host Networking Service does not answer".to_owned(),
+        ),
         Effect::Image(image) => (
             machine.images.contains(image),
             format!("{image} is not pulled"),
@@ -323,12 +349,17 @@ pub(super) fn missing(
         ),
         Effect::Join { address } => (
             cluster::joined(world, name)
+                && !machine.half_joined
                 && world
                     .nodes
                     .get(name)
                     .and_then(|node| node.member.as_ref())
                     .is_some_and(|member| member.address == *address),
             format!("the node has not joined as {address}"),
+        ),
+        Effect::Left { node, .. } => (
+            !cluster::member(world, &LaneName::from(node.as_str())),
+            format!("the cluster still knows {node}"),
         ),
         Effect::Manifest(manifest) => (
             cluster::applied(world, manifest),

@@ -26,6 +26,8 @@ struct MachineEssence<'w> {
     features: &'w BTreeMap<String, Feature>,
     services: &'w BTreeMap<String, Service>,
     images: Vec<&'w str>,
+    /// What a user would call broken.
+    trouble: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +77,15 @@ pub(super) fn essence(world: &World) -> String {
     serde_json::to_string_pretty(&essence).unwrap_or_default()
 }
 
+fn trouble(machine: &Machine) -> Vec<&'static str> {
+    let known = [
+        (machine.hns_broken, "HNS does not answer"),
+        (machine.half_joined, "half joined"),
+    ];
+    let found = known.into_iter().filter(|(is, _)| *is);
+    found.map(|(_, what)| what).collect()
+}
+
 fn machine(machine: &Machine) -> MachineEssence<'_> {
     MachineEssence {
         power: match &machine.stage {
@@ -91,5 +102,6 @@ fn machine(machine: &Machine) -> MachineEssence<'_> {
         features: &machine.features,
         services: &machine.services,
         images: machine.images.iter().map(String::as_str).collect(),
+        trouble: trouble(machine),
     }
 }

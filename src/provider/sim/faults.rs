@@ -40,7 +40,31 @@ pub enum FaultKind {
     Lost,
     /// The machine is made but never answers, until it is mended.
     Half,
+    /// Windows itself reboots half-way through the script, which is lost.
+    Restart,
+    /// The host reboots half-way through the script: every machine is off.
+    Host,
+    /// The services that the script started stop as soon as it has ended.
+    Stops,
+    /// After this reboot Windows wants another one before anything counts.
+    Pending,
+    /// After this reboot the Host Networking Service does not answer until it is repaired.
+    Hns,
 }
+
+/// The faults around reboots.
+pub const REBOOT_FAULTS: &[FaultKind] = &[
+    FaultKind::Die,
+    FaultKind::Never,
+    FaultKind::Twice,
+    FaultKind::Late,
+    FaultKind::Lost,
+    FaultKind::Restart,
+    FaultKind::Host,
+    FaultKind::Stops,
+    FaultKind::Pending,
+    FaultKind::Hns,
+];
 
 const SCRIPT_KINDS: &[FaultKind] = &[
     FaultKind::Fail,
@@ -49,12 +73,17 @@ const SCRIPT_KINDS: &[FaultKind] = &[
     FaultKind::Cut,
     FaultKind::CutLost,
     FaultKind::Slow,
+    FaultKind::Restart,
+    FaultKind::Stops,
+    FaultKind::Host,
 ];
 const REBOOT_KINDS: &[FaultKind] = &[
     FaultKind::Never,
     FaultKind::Twice,
     FaultKind::Late,
     FaultKind::Lost,
+    FaultKind::Pending,
+    FaultKind::Hns,
 ];
 const CREATE_KINDS: &[FaultKind] = &[FaultKind::Fail, FaultKind::Half];
 
@@ -72,6 +101,11 @@ impl FaultKind {
             Self::Late => "late",
             Self::Lost => "lost",
             Self::Half => "half",
+            Self::Restart => "restart",
+            Self::Host => "host",
+            Self::Stops => "stops",
+            Self::Pending => "pending",
+            Self::Hns => "hns",
         }
     }
 }
@@ -217,6 +251,17 @@ pub struct RandomFaults {
     pub per_script_limit: u32,
     /// How probable a fault is at each start, in percent.
     pub rate_percent: u8,
+    /// Which there are; without it all but a reboot of the host, which strikes every node at once.
+    pub kinds: Option<&'static [FaultKind]>,
+}
+
+impl RandomFaults {
+    fn has(&self, kind: FaultKind) -> bool {
+        match self.kinds {
+            Some(kinds) => kinds.contains(&kind),
+            None => kind != FaultKind::Host,
+        }
+    }
 }
 
 /// Everything that is to go wrong.
@@ -257,8 +302,15 @@ impl Faults {
         if *struck >= random.per_script_limit {
             return None;
         }
+        let kinds: Vec<FaultKind> = kinds_for(script)
+            .iter()
+            .copied()
+            .filter(|kind| random.has(*kind))
+            .collect();
+        if kinds.is_empty() {
+            return None;
+        }
         *struck += 1;
-        let kinds = kinds_for(script);
         let choice = draw(seed, &[&["kind"], parts.as_slice()].concat());
         let index = usize::try_from(choice % kinds.len() as u64).unwrap_or_default();
         kinds.get(index).copied()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::faults::{CREATE, FaultKind, REBOOT};
-use super::world::{self, NextBoot, Outcome, Stage, World};
+use super::world::{self, NextBoot, Outcome, Stage, Turn, World};
 use super::{Inner, Sim, channel::SimChannel, draw, time, turn};
 use crate::channel::{Channel, Io};
 use crate::error::{Failure, Kind, Result};
@@ -233,7 +233,7 @@ impl Inner {
 
     fn boot(&self, world: &mut World, name: &LaneName, now: u64, since: &mut Option<u64>) {
         let takes = time::boot_takes(world, self.seed, name);
-        time::boot(world, self.seed, name, now, Some(takes), false);
+        time::boot(world, self.seed, name, now, Some(takes), Turn::default());
         *since = Some(now);
     }
 
@@ -278,7 +278,7 @@ impl Inner {
                 ));
             }
             Some(FaultKind::Half) => {
-                time::boot(world, self.seed, name, now, None, false);
+                time::boot(world, self.seed, name, now, None, Turn::default());
                 *since = Some(now);
             }
             _ => self.boot(world, name, now, since),
@@ -309,7 +309,11 @@ impl Inner {
             Some(FaultKind::Late) => Some(LATE),
             _ => Some(takes),
         };
-        let again = fault == Some(FaultKind::Twice);
+        let turn = Turn {
+            again: fault == Some(FaultKind::Twice),
+            pending: fault == Some(FaultKind::Pending),
+            hns: fault == Some(FaultKind::Hns),
+        };
         if settled {
             // It shuts down first, and until then answers as if nothing were.
             let parts = ["shutdown", name.as_str(), &boots];
@@ -318,13 +322,13 @@ impl Inner {
                 machine.next_boot = Some(NextBoot {
                     begins,
                     takes,
-                    again,
+                    turn,
                     asked: true,
                 });
             }
             world.touch(name);
         } else {
-            time::boot(world, self.seed, name, now, takes, again);
+            time::boot(world, self.seed, name, now, takes, turn);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use self::faults::{Fault, FaultKind, Faults, RandomFaults};
+pub use self::faults::{Fault, FaultKind, Faults, REBOOT_FAULTS, RandomFaults};
 use self::world::World;
 use crate::channel::{Io, Os};
 use crate::clock::Clock;

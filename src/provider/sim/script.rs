@@ -161,7 +161,7 @@ impl SimChannel {
     /// What a script that ran to its end reports.
     fn report(&self, world: &mut World, script: &Script, now: u64) -> Report {
         let mut report = Report {
-            in_place: true,
+            in_place: self.first_missing(world, script, true, now).is_none(),
             reboot_wanted: self.reboot_wanted(world, script),
             ..Report::default()
         };

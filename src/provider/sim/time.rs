@@ -5,8 +5,8 @@ use super::draw::{between, digits};
 use super::effects::{self, Tried};
 use super::faults::FaultKind;
 use super::words;
-use super::world::{Boot, Feature, Machine, NextBoot, Outcome, Running, Stage, World};
-use crate::channel::Effect;
+use super::world::{Boot, Feature, Machine, NextBoot, Outcome, Running, Stage, Turn, World};
+use crate::channel::{Effect, Os};
 use crate::names::LaneName;
 
 /// How long after it came back a machine boots once more, when it is to boot twice.
@@ -28,7 +28,7 @@ fn happen(world: &mut World, seed: u64, name: &LaneName, at: u64) {
         return;
     };
     if let Some(next) = machine.next_boot.take_if(|next| next.begins <= at) {
-        boot(world, seed, name, at, next.takes, next.again);
+        boot(world, seed, name, at, next.takes, next.turn);
     } else if matches!(&machine.stage, Stage::On(boot) if !boot.settled && boot.ready.is_some_and(|ready| ready <= at))
     {
         settle(machine, at);
@@ -44,7 +44,7 @@ pub(super) fn boot(
     name: &LaneName,
     now: u64,
     takes: Option<u64>,
-    again: bool,
+    turn: Turn,
 ) {
     let node = world.node(name);
     node.boots += 1;
@@ -57,7 +57,7 @@ pub(super) fn boot(
         identity: digits(seed, &["boot", name.as_str(), &machine.id, &number]),
         ready: takes.map(|takes| now + takes),
         settled: false,
-        again,
+        turn,
     });
     world.touch(name);
 }
@@ -79,17 +79,21 @@ fn settle(machine: &mut Machine, now: u64) {
         return;
     };
     boot.settled = true;
-    if boot.again {
+    let turn = boot.turn;
+    if turn.again {
         machine.next_boot = Some(NextBoot {
             begins: now + AGAIN_AFTER,
             takes: Some(AGAIN_TAKES),
-            again: false,
+            turn: Turn::default(),
             asked: false,
         });
     }
-    for feature in machine.features.values_mut() {
-        *feature = Feature::Active;
+    if !turn.pending {
+        for feature in machine.features.values_mut() {
+            *feature = Feature::Active;
+        }
     }
+    machine.hns_broken = turn.hns && machine.os == Os::Windows;
     // Each round starts what needs only what runs already; a service in a circle never starts.
     loop {
         let startable: Vec<String> = machine
@@ -121,12 +125,33 @@ fn script(world: &mut World, seed: u64, name: &LaneName, at: u64) {
     else {
         return;
     };
-    let outcome = match script.fate_now() {
+    let fate = script.fate_now();
+    let dies = fate.is_some_and(|kind| kind != FaultKind::Cut && kind != FaultKind::Stops);
+    if dies
+        && matches!(
+            script.effects.get(script.current),
+            Some(Effect::Join { .. })
+        )
+    {
+        machine.half_joined = true;
+    }
+    let outcome = match fate {
         Some(FaultKind::Fail) => Some(Outcome::Failed("injected fault: exit 1".to_owned())),
         Some(FaultKind::Die) => {
             machine.script = Some(script);
             machine.stop(Outcome::PowerLost);
             machine.stage = Stage::Off;
+            return;
+        }
+        Some(FaultKind::Restart) => {
+            machine.script = Some(script);
+            let takes = boot_takes(world, seed, name);
+            boot(world, seed, name, at, Some(takes), Turn::default());
+            return;
+        }
+        Some(FaultKind::Host) => {
+            machine.script = Some(script);
+            host_reboots(world);
             return;
         }
         Some(FaultKind::CutLost) => Some(Outcome::CutLost),
@@ -137,9 +162,37 @@ fn script(world: &mut World, seed: u64, name: &LaneName, at: u64) {
         node.stamp(&script.name, &script.fingerprint);
     }
     if let Some(machine) = &mut node.machine {
+        if outcome == Some(Outcome::Done) && script.stops_services() {
+            stop_services(machine, &script.effects);
+        }
         machine.script = Some(script);
         if let Some(outcome) = outcome {
             machine.end_script(outcome);
+        }
+    }
+}
+
+/// What was started stops at once, and what needs it with it.
+fn stop_services(machine: &mut Machine, effects: &[Effect]) {
+    for effect in effects {
+        if let Effect::Running(name) = effect
+            && let Some(service) = machine.services.get_mut(name)
+        {
+            service.running = false;
+        }
+    }
+}
+
+/// Every machine that is on loses its power.
+fn host_reboots(world: &mut World) {
+    let names: Vec<LaneName> = world.nodes.keys().cloned().collect();
+    for name in names {
+        if let Some(machine) = world.machine_mut(&name)
+            && matches!(machine.stage, Stage::On(_))
+        {
+            machine.stop(Outcome::PowerLost);
+            machine.stage = Stage::Off;
+            world.touch(&name);
         }
     }
 }
@@ -188,6 +241,11 @@ impl Running {
             .map(|(kind, _)| kind)
     }
 
+    /// Whether what it starts is to stop at its end.
+    pub fn stops_services(&self) -> bool {
+        matches!(self.fate, Some((FaultKind::Stops, _)))
+    }
+
     /// Whether the connection of whoever watches is cut by `now`, or by its end.
     pub fn is_cut(&self, now: Option<u64>) -> bool {
         let there = |at| match now {
@@ -210,7 +268,13 @@ impl Running {
         self.half = now.saturating_add(takes / 2);
         self.due = match self.fate_now() {
             Some(FaultKind::Stall) => None,
-            Some(FaultKind::Fail | FaultKind::Die | FaultKind::CutLost) => Some(self.half),
+            Some(
+                FaultKind::Fail
+                | FaultKind::Die
+                | FaultKind::CutLost
+                | FaultKind::Restart
+                | FaultKind::Host,
+            ) => Some(self.half),
             _ => Some(now.saturating_add(takes)),
         };
     }

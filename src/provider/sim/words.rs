@@ -54,6 +54,11 @@ pub(super) fn not_ready_in_time(what: &str) -> String {
     format!("error: timed out waiting for the condition on {what}")
 }
 
+/// kubectl, `staging/src/k8s.io/kubectl/pkg/cmd/drain/drain.go` (`RunDrain`).
+pub(super) fn not_drained(node: &str) -> String {
+    format!("There are pending nodes to be drained:\n {node}")
+}
+
 /// kubectl, the API server's `NotFound` (`staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go`).
 pub(super) fn no_such_workload(name: &str) -> String {
     format!("Error from server (NotFound): daemonsets.apps \"{name}\" not found")
@@ -103,8 +108,9 @@ pub(super) fn natural(seed: u64, node: &str, script: &str, index: usize, effect:
         Effect::Image(_) => (5_000, 30_000),
         Effect::ControlPlane { .. } => (30_000, 60_000),
         Effect::Join { .. } => (5_000, 15_000),
+        Effect::Left { .. } => (2_000, 20_000),
         Effect::Manifest(_) => (1_000, 3_000),
-        Effect::NodeReady | Effect::PodsReady(_) => (1_000, 2_000),
+        Effect::Hns | Effect::NodeReady | Effect::PodsReady(_) => (1_000, 2_000),
     };
     between(
         seed,
@@ -124,6 +130,7 @@ pub(super) fn begins(effect: &Effect) -> Option<String> {
         Effect::Feature(name) => format!("installing the Windows feature {name}"),
         Effect::Service { name, .. } => format!("registering the service {name}"),
         Effect::Running(name) => format!("starting {name}"),
+        Effect::Hns => "asking the Host Networking Service".to_owned(),
         Effect::Image(name) => format!("pulling {name}"),
         Effect::ControlPlane { version, .. } => {
             format!("[init] Using Kubernetes version: {version}")
@@ -132,6 +139,7 @@ pub(super) fn begins(effect: &Effect) -> Option<String> {
         Effect::Join { .. } => {
             "[preflight] Reading configuration from the \"kubeadm-config\" ConfigMap in namespace \"kube-system\"...".to_owned()
         }
+        Effect::Left { node, .. } => format!("node/{node} cordoned"),
         Effect::Manifest(name) => format!("{name} applied"),
         Effect::NodeReady => "waiting until the node is Ready".to_owned(),
         Effect::PodsReady(name) => {

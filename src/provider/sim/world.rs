@@ -84,6 +84,12 @@ pub(super) struct Machine {
     pub features: BTreeMap<String, Feature>,
     pub services: BTreeMap<String, Service>,
     pub images: BTreeSet<String>,
+    /// Whether the Host Networking Service does not answer.
+    #[serde(default)]
+    pub hns_broken: bool,
+    /// Whether a join was cut off in the middle.
+    #[serde(default)]
+    pub half_joined: bool,
     /// The script at work.
     pub script: Option<Running>,
     /// How the last script ended, until somebody asks.
@@ -108,8 +114,20 @@ pub(super) struct Boot {
     pub ready: Option<u64>,
     /// Whether it has come that far.
     pub settled: bool,
-    /// Whether it soon boots once more by itself.
+    /// What is odd about it.
+    #[serde(default)]
+    pub turn: Turn,
+}
+
+/// What is odd about a boot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    /// It is soon followed by another one.
     pub again: bool,
+    /// Windows wants another one after it.
+    pub pending: bool,
+    /// It breaks the Host Networking Service.
+    pub hns: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,7 +135,8 @@ pub(super) struct NextBoot {
     pub begins: u64,
     /// How long it takes until the machine answers; for ever without.
     pub takes: Option<u64>,
-    pub again: bool,
+    #[serde(default)]
+    pub turn: Turn,
     /// Whether somebody asked for it.
     pub asked: bool,
 }
@@ -224,6 +243,8 @@ impl Machine {
             features: BTreeMap::new(),
             services: BTreeMap::new(),
             images: BTreeSet::new(),
+            hns_broken: false,
+            half_joined: false,
             script: None,
             ended: None,
         }

@@ -6,6 +6,7 @@ pub mod containerd;
 mod kube_proxy;
 mod kubeadm;
 mod kubelet;
+mod kubelet_windows;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,6 +23,7 @@ use crate::release::kubeadm::Api;
 pub use containerd::Variant;
 pub use kubeadm::{AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, PORT};
 pub use kubelet::{DROP_IN, UNIT};
+pub use kubelet_windows::{BIN_FOLDER, KUBELET_LOG, KubeletService};
 
 /// A cluster, as its configurations see it.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
 
-pub use software::fetch;
+pub use software::{Programs, container_runtime, fetch, kubernetes};
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";
