@@ -14,7 +14,7 @@ test-real:
 
 # The same and the simulator with full counts of kills, seeds and repeats.
 soak:
-	settings=$$(tests/real/prepare) && \
+	settings=$$(WDEV_TEST_SOAK=1 tests/real/prepare) && \
 	env $$settings WDEV_TEST_SOAK=1 cargo test --release && \
 	env $$settings WDEV_TEST_REAL=1 WDEV_TEST_SOAK=1 tests/real/run --release -- --nocapture
 

@@ -23,6 +23,7 @@ https://learn.microsoft.com/virtualization/community/team-blog/2017/20171219-tar
 Its options: https://curl.se/docs/manpage.html
 #>
 
+
 function Receive-WdevArtifact {
     param([string]$Name)
     $path = $WdevData.cache + '\' + $Name

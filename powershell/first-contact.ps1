@@ -41,6 +41,7 @@ Service); `slmgr /rearm`: https://learn.microsoft.com/windows-server/get-started
 The numbers: src/release/data/windows-node.json, with a source each.
 #>
 
+
 $WdevPingRule = 'wdev-icmp4'
 
 # A licence of Windows itself, by its application's number.

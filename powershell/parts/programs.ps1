@@ -34,9 +34,7 @@ function Get-WdevArtifact {
 function Add-WdevFolder {
     param([string[]]$Path)
     foreach ($one in $Path) {
-        if (-not (Test-Path -LiteralPath $one -PathType 'Container')) {
-            [void](New-Item -ItemType 'Directory' -Path $one -Force)
-        }
+        [void][System.IO.Directory]::CreateDirectory((Resolve-WdevPath -Path $one))
     }
 }
 
@@ -80,4 +78,72 @@ function Assert-WdevDrive {
     if ($env:SystemDrive -and $env:SystemDrive -ne 'C:') {
         throw ('Windows is on drive ' + $env:SystemDrive + ', and what Kubernetes needs on a node goes to C: alone')
     }
+}
+
+# Writes a text where it is not there yet. Returns whether it has.
+function Set-WdevText {
+    param([string]$Path, [string]$Text)
+    if (Test-WdevText -Path $Path -Text $Text) {
+        return $false
+    }
+    Add-WdevFolder -Path (Split-Path -Path $Path -Parent)
+    Write-WdevFile -Path $Path -Text $Text
+    $true
+}
+
+function Test-WdevText {
+    param([string]$Path, [string]$Text)
+    (Test-Path -LiteralPath $Path -PathType 'Leaf') -and
+        [System.IO.File]::ReadAllText((Resolve-WdevPath -Path $Path)) -ceq $Text
+}
+
+# What was installed of an archive: its hash, then the hash and the path of each file.
+function Get-WdevReceipt {
+    param([string]$Name)
+    $path = $WdevData.cache + '\' + $Name + '.installed'
+    if (Test-Path -LiteralPath $path) {
+        Get-Content -LiteralPath $path
+    }
+}
+
+# Whether all of the archive that is wanted is installed, and nobody has changed it.
+function Test-WdevInstalled {
+    param([string]$Name)
+    $receipt = @(Get-WdevReceipt -Name $Name)
+    if ($receipt.Count -lt 2 -or $receipt[0] -cne (Get-WdevWantedHash -Name $Name)) {
+        return $false
+    }
+    $wrong = @($receipt | Select-Object -Skip 1 | Where-Object -FilterScript {
+        $hash, $path = $_.Split(' ', 2)
+        (Get-WdevHash -Path $path) -cne $hash
+    })
+    $wrong.Count -eq 0
+}
+
+# Unpacks the archive of an artifact and puts the files of its folder `Folder` into `To`. `Program` must be one.
+function Install-WdevArchive {
+    param([string]$Name, [string]$Folder, [string]$Program, [string]$To)
+    $archive = Get-WdevArtifact -Name $Name
+    $unpacked = $archive + '.unpacked'
+    Remove-WdevFile -Path $unpacked
+    Add-WdevFolder -Path $unpacked, $To
+    $arguments = '-xf', (Resolve-WdevPath -Path $archive), '-C', (Resolve-WdevPath -Path $unpacked)
+    try {
+        Invoke-WdevNative -FilePath 'tar.exe' -ArgumentList $arguments
+    } catch {
+        throw ('the archive of ' + $Name + ' cannot be unpacked: ' + $_.Exception.Message)
+    }
+    $from = ($unpacked + '\' + $Folder).TrimEnd('\')
+    if (-not (Test-Path -LiteralPath ($from + '\' + $Program) -PathType 'Leaf')) {
+        $what = ($Folder + '\' + $Program).TrimStart('\')
+        throw ('the archive of ' + $Name + ' is not like that of its project: it holds no ' + $what)
+    }
+    $receipt = @(Get-WdevWantedHash -Name $Name)
+    foreach ($file in @(Get-ChildItem -LiteralPath $from -File)) {
+        $target = $To + '\' + $file.Name
+        Install-WdevProgram -From ($from + '\' + $file.Name) -To $target
+        $receipt += (Get-WdevHash -Path $target) + ' ' + $target
+    }
+    Write-WdevFile -Path ($archive + '.installed') -Text (($receipt + '') -join "`n")
+    Remove-WdevFile -Path $unpacked
 }

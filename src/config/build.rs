@@ -34,6 +34,7 @@ pub(crate) fn config(root: &Item) -> Config {
         container_runtime: ContainerRuntime {
             name: string(runtime.at("name")),
             version: string(runtime.at("version")),
+            archive: path(runtime.at("archive")),
         },
         network: network(root.at("network")),
         control_plane: control_plane(root.at("control_plane")),

@@ -246,6 +246,12 @@ static RUNTIME: &[Key] = &[
         Data("container_runtime.containerd"),
         "Its version; `distribution` takes the package of the Linux distribution on Linux nodes.",
     ),
+    key(
+        "archive",
+        Path(PathRule::File),
+        Unset,
+        "A containerd of your own for Windows nodes: a `.tar.gz` like that of the release `version`.",
+    ),
 ];
 
 static NETWORK: &[Key] = &[

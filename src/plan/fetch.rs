@@ -131,17 +131,22 @@ fn check_own(artifact: &Artifact) -> Result<()> {
     if std::path::Path::new(&artifact.url).is_file() {
         return Ok(());
     }
+    let advice = if is_of_kubernetes(artifact) {
+        format!(
+            "build it in your checkout: `make WHAT={} KUBE_BUILD_PLATFORMS={}`",
+            make_target(&artifact.name),
+            artifact.platform
+        )
+    } else {
+        "name a file that is there: `container_runtime.archive`".to_owned()
+    };
     Err(Box::new(
         Failure::new(
             Kind::Host,
             format!("your build of {} is not there", name(artifact)),
         )
         .because(format!("there is no `{}`", artifact.url))
-        .advise(format!(
-            "build it in your checkout: `make WHAT={} KUBE_BUILD_PLATFORMS={}`",
-            make_target(&artifact.name),
-            artifact.platform
-        ))
+        .advise(advice)
         .permanent(),
     ))
 }

@@ -22,6 +22,8 @@ pub struct Needs<'a> {
     pub built: &'a [Component],
     /// containerd's version, or [`DISTRIBUTION`].
     pub containerd: &'a str,
+    /// The user's own archive of containerd for Windows nodes.
+    pub own_containerd: Option<&'a Path>,
     /// Whether there are Linux workers.
     pub linux_workers: bool,
     /// Whether there are Windows workers.
@@ -106,7 +108,11 @@ pub fn artifacts(needs: &Needs) -> Vec<Artifact> {
     for archive in &TABLE.archives {
         for platform in platforms(needs, &archive.on, &archive.name) {
             if let Some(version) = version_of(needs, archive, platform) {
-                all.push(from_archive(archive, &version, platform));
+                let own = needs.own_containerd.filter(|_| archive.version.is_empty());
+                all.push(match own {
+                    Some(path) if platform == WINDOWS => own_archive(archive, &version, path),
+                    _ => from_archive(archive, &version, platform),
+                });
             }
         }
     }
@@ -292,6 +298,15 @@ fn from_archive(archive: &Archive, version: &str, platform: &str) -> Artifact {
     }
 }
 
+/// It is said to be this version: its configuration has that version's form.
+fn own_archive(archive: &Archive, version: &str, path: &Path) -> Artifact {
+    Artifact {
+        url: path.to_string_lossy().into_owned(),
+        proof: Proof::Own,
+        ..from_archive(archive, version, WINDOWS)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -305,6 +320,7 @@ mod tests {
             source: None,
             built: &[],
             containerd: "2.2.7",
+            own_containerd: None,
             linux_workers: false,
             windows_workers: true,
         }
@@ -361,6 +377,24 @@ mod tests {
         let kubelets: Vec<_> = all.iter().filter(|one| one.name == "kubelet").collect();
         assert_eq!(kubelets.len(), 1, "{kubelets:?}");
         assert_eq!(kubelets[0].platform, LINUX);
+    }
+
+    #[test]
+    fn a_containerd_of_the_users_own_is_for_windows_nodes() {
+        let version = Version::parse("v1.36.3").unwrap();
+        let all = artifacts(&Needs {
+            own_containerd: Some(Path::new("/mine/containerd.tar.gz")),
+            ..needs(&version)
+        });
+        let of = |platform| {
+            let mut all = all.iter().filter(|one| one.name == "containerd");
+            all.find(|one| one.platform == platform).unwrap()
+        };
+        assert_eq!(of(WINDOWS).url, "/mine/containerd.tar.gz");
+        assert_eq!(of(WINDOWS).proof, Proof::Own);
+        assert_eq!(of(WINDOWS).version, "2.2.7");
+        assert_eq!(checksum_url(of(WINDOWS)), None);
+        assert_eq!(of(LINUX).proof, Proof::Upstream);
     }
 
     #[test]

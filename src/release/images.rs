@@ -59,12 +59,23 @@ struct Tags {
     source: String,
 }
 
+/// The first sandbox image that has one for a version of Windows Server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PauseOnWindows {
+    windows: String,
+    from: String,
+    #[expect(dead_code, reason = "for who reads the file")]
+    source: String,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     registries: Vec<Since>,
     ci_registries: Vec<Since>,
     coredns_names: Vec<Since>,
+    pause_on_windows: Vec<PauseOnWindows>,
     tags: Vec<Tags>,
 }
 
@@ -118,6 +129,21 @@ impl Images {
         format!("{}/pause:{}", self.others, self.pause)
     }
 
+    /// The sandbox image for a node with this version of Windows Server, named as in `workers[].windows`: what
+    /// kubeadm asks for, or the first one that runs there. The old registry of images has no newer ones.
+    #[must_use]
+    pub fn pause_on(&self, windows: &str) -> String {
+        let mut rows = TABLE.pause_on_windows.iter();
+        let first = rows.find(|row| row.windows == windows);
+        let registry = TABLE.registries.last();
+        match (first, registry) {
+            (Some(first), Some(registry)) if numbers(&self.pause) < numbers(&first.from) => {
+                format!("{}/pause:{}", registry.name, first.from)
+            }
+            _ => self.pause(),
+        }
+    }
+
     /// The images of Kubernetes itself.
     #[must_use]
     pub fn kubernetes(&self) -> Vec<String> {
@@ -169,5 +195,37 @@ impl Images {
         let known = KUBERNETES.iter().find(|known| **known == bare)?;
         let wanted = format!("{}/{known}:{}", self.registry, self.tag);
         (wanted != image).then_some(wanted)
+    }
+}
+
+/// `3.10.1` as numbers, so that it is newer than `3.9`.
+fn numbers(tag: &str) -> Vec<u32> {
+    tag.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sandbox_image_runs_on_the_nodes_windows() {
+        let images = |pause: &str| Images {
+            registry: "k8s.gcr.io".to_owned(),
+            others: "k8s.gcr.io".to_owned(),
+            tag: String::new(),
+            etcd: String::new(),
+            coredns: String::new(),
+            pause: pause.to_owned(),
+            known: true,
+        };
+        for (pause, windows, wanted) in [
+            ("3.2", "2019", "k8s.gcr.io/pause:3.2"),
+            ("3.2", "2022", "registry.k8s.io/pause:3.6"),
+            ("3.10", "2022", "k8s.gcr.io/pause:3.10"),
+            ("3.10.1", "2025", "registry.k8s.io/pause:3.10.2"),
+            ("3.10.2", "2025", "k8s.gcr.io/pause:3.10.2"),
+        ] {
+            assert_eq!(images(pause).pause_on(windows), wanted, "{pause} {windows}");
+        }
     }
 }

@@ -10,6 +10,7 @@ pub mod gates;
 pub mod images;
 pub mod kubeadm;
 pub mod kubelet;
+pub mod kubelet_windows;
 pub mod lock;
 pub mod markers;
 pub mod proxy;
@@ -120,6 +121,7 @@ impl Release {
             source: kubernetes.source.as_deref(),
             built: &kubernetes.build,
             containerd: &config.container_runtime.version,
+            own_containerd: config.container_runtime.archive.as_deref(),
             linux_workers: there_are(Os::Linux),
             windows_workers: there_are(Os::Windows),
         });

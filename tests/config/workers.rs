@@ -134,6 +134,9 @@ fn everything_that_is_asked_for_is_what_the_worker_has() {
     assert_eq!(worker.taints, ["os=Win1809:NoSchedule"]);
 }
 
+/// The project's files, what is added, and the words of the refusal.
+type Case<'a> = (&'a [(&'a str, &'a str)], NewWorker, &'a str);
+
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_written() {
     let two = "workers:\n  - {name: a}\n  - {name: b}\n";
@@ -141,7 +144,6 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         address: Some(address.to_owned()),
         ..named("c")
     };
-    type Case<'a> = (&'a [(&'a str, &'a str)], NewWorker, &'a str);
     let cases: &[Case] = &[
         (
             &[("variables.yml", two)],

@@ -1,7 +1,8 @@
 # Prints one line for each place of a script that breaks a rule of docs/testing.md.
 #
 # Input: a JSON file with `scripts` (a list of {path, body}), and `commands` (files with the commands of a
-# Windows version: name, module, then one column for each parameter set: `*` required, `@` positional).
+# Windows version: name, module, then one column for each parameter set: `*` required, `@` positional). What
+# those lack is in `more-commands.tsv`.
 param([string]$Question)
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
@@ -44,7 +45,11 @@ function Test-Checked {
 function Read-CommandList {
     param([string]$Path)
     $list = New-Object -TypeName 'System.Collections.Generic.Dictionary[string,object]' -ArgumentList ([StringComparer]::OrdinalIgnoreCase)
-    foreach ($line in [System.IO.File]::ReadLines($Path)) {
+    $more = Join-Path -Path $PSScriptRoot -ChildPath 'more-commands.tsv'
+    foreach ($line in [System.IO.File]::ReadAllLines($Path) + [System.IO.File]::ReadAllLines($more)) {
+        if ($line.StartsWith('#')) {
+            continue
+        }
         $columns = $line.Split("`t")
         $sets = @(foreach ($column in @($columns | Select-Object -Skip 2)) {
             $set = [ordered]@{}

@@ -82,6 +82,27 @@ impl Node {
         std::fs::write(self.path("world.json"), world.to_string()).unwrap();
     }
 
+    /// Changes the world.
+    pub fn change(&self, change: impl FnOnce(&mut Value)) {
+        let mut world = self.world();
+        change(&mut world);
+        self.set_world(&world);
+    }
+
+    /// Boots: names, features and services take effect, as `boot.ps1` of the doubles has it.
+    pub fn boot(&self) {
+        self.change(|world| world["boot_wanted"] = json!(true));
+    }
+
+    /// The user as whom scripts run.
+    pub fn user(&self) -> String {
+        let mut command = Command::new(&self.pwsh);
+        command.args(["-NoProfile", "-NonInteractive", "-Command"]);
+        command.arg("[Environment]::UserName");
+        let printed = String::from_utf8(common::run(&mut command, b"")).unwrap();
+        printed.trim().to_owned()
+    }
+
     pub fn log(&self) -> Vec<String> {
         let log = self.world()["log"].clone();
         serde_json::from_value(log).unwrap()

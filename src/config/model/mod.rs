@@ -175,6 +175,8 @@ pub struct ContainerRuntime {
     pub name: String,
     /// Its version, or [`DISTRIBUTION`].
     pub version: String,
+    /// An archive of containerd for Windows nodes, in the place of its project's.
+    pub archive: Option<PathBuf>,
 }
 
 /// In the place of a version: the package of the Linux distribution.

@@ -13,6 +13,7 @@ use crate::release::Artifact;
 use crate::release::containerd::Version;
 use crate::render::kubernetes::{self, Cluster};
 use crate::render::linux::{ContainerRuntime, Origin, container_runtime};
+use crate::render::windows;
 
 /// The artifacts that the script installs, beside containerd and runc from the distribution.
 const ARTIFACTS: [&str; 4] = ["containerd", "runc", "crictl", "cni-plugins"];
@@ -44,7 +45,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
     };
     let text = match build.node.os {
         Os::Linux => Some(script(build)?),
-        Os::Windows => None,
+        Os::Windows => Some(script_on_windows(build)?),
     };
     let mut made_of = vec![format!("{name} {version}")];
     made_of.extend(
@@ -86,6 +87,32 @@ pub fn artifacts(build: &Build) -> Vec<Artifact> {
     }
 }
 
+fn script_on_windows(build: &Build) -> Result<String> {
+    // A distribution has none for Windows: the artifact is of the version that wdev takes by itself.
+    let artifacts = artifacts(build);
+    let artifact = artifacts.iter().find(|one| one.name == "containerd");
+    let version = parsed(artifact.map_or("", |one| one.version.as_str()))?;
+    let cluster = Cluster::new(build.config, build.release)?;
+    let mut workers = build.config.workers.iter();
+    let worker = workers.find(|worker| worker.name == build.node.name.as_str());
+    let windows = worker.map_or("", |worker| worker.windows.as_str());
+    windows::container_runtime(
+        &cluster.containerd_on_windows(version, windows)?,
+        &kubernetes::crictl(Os::Windows)?,
+    )
+}
+
+fn parsed(asked: &str) -> Result<Version> {
+    Version::parse(asked).ok_or_else(|| {
+        let message = format!("`{asked}` is no version of containerd");
+        Box::new(
+            Failure::new(Kind::Configuration, message)
+                .advise("set `container_runtime.version` to one, or to `distribution`")
+                .permanent(),
+        )
+    })
+}
+
 fn script(build: &Build) -> Result<String> {
     let asked = build.config.container_runtime.version.as_str();
     let cluster = Cluster::new(build.config, build.release)?;
@@ -95,13 +122,7 @@ fn script(build: &Build) -> Result<String> {
         let variants = variants.into_iter().map(|one| (text(one.from), one.text));
         (Origin::Distribution, variants.collect())
     } else {
-        let version = Version::parse(asked).ok_or_else(|| {
-            let message = format!("`{asked}` is no version of containerd");
-            Failure::new(Kind::Configuration, message)
-                .advise("set `container_runtime.version` to one, or to `distribution`")
-                .permanent()
-        })?;
-        let text = cluster.containerd(version, Os::Linux)?;
+        let text = cluster.containerd(parsed(asked)?, Os::Linux)?;
         // It is for the version that is asked for, whatever the program says of itself.
         (Origin::Upstream, vec![("0".to_owned(), text)])
     };

@@ -1,5 +1,6 @@
 //! The Kubernetes binaries of the exact version, and the kubelet's service.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Build;
@@ -12,8 +13,10 @@ use crate::error::Result;
 use crate::plan::node::Role;
 use crate::release::Artifact;
 use crate::release::artifacts::has_binary;
-use crate::render::kubernetes::{DROP_IN, UNIT};
+use crate::release::kubelet_windows::links_pki;
+use crate::render::kubernetes::{Cluster, DROP_IN, Member, UNIT};
 use crate::render::linux::{self, Programs};
+use crate::render::windows;
 
 /// Puts kubeadm, the kubelet and their friends on the node.
 ///
@@ -50,7 +53,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
             unit: UNIT,
             drop_in: DROP_IN,
         })?),
-        Os::Windows => None,
+        Os::Windows => Some(script_on_windows(build, &binaries)?),
     };
     Ok(GuestStep {
         id: "kubernetes".to_owned(),
@@ -66,6 +69,27 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         on_change: OnChange::Rerun,
         text,
         effects,
+    })
+}
+
+fn script_on_windows(build: &Build, names: &[&str]) -> Result<String> {
+    let (config, node) = (build.config, build.node);
+    let mut workers = config.workers.iter();
+    let worker = workers.find(|worker| worker.name == node.name.as_str());
+    let (no_labels, untainted) = (BTreeMap::new(), Vec::new());
+    let member = Member {
+        name: node.name.as_str(),
+        address: node.address,
+        os: node.os,
+        labels: worker.map_or(&no_labels, |worker| &worker.labels),
+        taints: worker.map_or(&untainted, |worker| &worker.taints),
+    };
+    let cluster = Cluster::new(config, build.release)?;
+    windows::kubernetes(&windows::Programs {
+        version: &build.release.kubernetes.to_string(),
+        names,
+        links_pki: links_pki(build.release.kubernetes.minor()),
+        kubelet: &cluster.kubelet_service(&member, node.machine.memory_mib)?,
     })
 }
 

@@ -35,16 +35,17 @@ impl Cluster<'_> {
     /// # Errors
     /// `Configuration` for a version that is older than every form that wdev can write.
     pub fn containerd(&self, version: Version, os: Os) -> Result<String> {
-        let form = Form::of(version).ok_or_else(|| {
-            let message = format!(
-                "wdev writes no configuration for containerd {}.{}",
-                version.major, version.minor
-            );
-            Failure::new(Kind::Configuration, message)
-                .advise("set `container_runtime.version` to `1.6` or newer")
-                .permanent()
-        })?;
-        self.containerd_in(form, os)
+        self.containerd_in(form(version)?, os, self.images.pause())
+    }
+
+    /// The same for a node with this version of Windows Server, named as in `workers[].windows`, on which not
+    /// every sandbox image runs.
+    ///
+    /// # Errors
+    /// Those of [`Self::containerd`].
+    pub fn containerd_on_windows(&self, version: Version, windows: &str) -> Result<String> {
+        let sandbox = self.images.pause_on(windows);
+        self.containerd_in(form(version)?, Os::Windows, sandbox)
     }
 
     /// The configurations of all versions of containerd, the oldest first, for a node whose distribution
@@ -54,27 +55,32 @@ impl Cluster<'_> {
         let variant = |form: &Form| {
             Ok(Variant {
                 from: form.from,
-                text: self.containerd_in(form, os)?,
+                text: self.containerd_in(form, os, self.images.pause())?,
             })
         };
         Form::all().iter().map(variant).collect()
     }
 
-    fn containerd_in(&self, form: &Form, os: Os) -> Result<String> {
-        // A relative path begins at the folder of the configuration.
+    fn containerd_in(&self, form: &Form, os: Os, sandbox_image: String) -> Result<String> {
+        // Not relative to the folder of the configuration: containerd 1.x looks for a pattern in the folder that
+        // it is started in (`resolveImports` of its cmd/containerd/server/config).
         let (imports, cni_plugins, cni_configuration) = match os {
             Os::Linux => (
                 "/etc/containerd/conf.d/*.toml",
                 "/opt/cni/bin",
                 "/etc/cni/net.d",
             ),
-            Os::Windows => ("conf.d/*.toml", "c:/opt/cni/bin", "c:/etc/cni/net.d"),
+            Os::Windows => (
+                "C:/Program Files/containerd/conf.d/*.toml",
+                "c:/opt/cni/bin",
+                "c:/etc/cni/net.d",
+            ),
         };
         let view = View {
             version: form.version,
             bin_dirs: form.bin_dirs,
             imports: vec![imports],
-            sandbox_image: self.images.pause(),
+            sandbox_image,
             cni_plugins,
             cni_configuration,
             runc: os == Os::Linux,
@@ -86,4 +92,18 @@ impl Cluster<'_> {
         };
         render(template, &view)
     }
+}
+
+fn form(version: Version) -> Result<&'static Form> {
+    Form::of(version).ok_or_else(|| {
+        let message = format!(
+            "wdev writes no configuration for containerd {}.{}",
+            version.major, version.minor
+        );
+        Box::new(
+            Failure::new(Kind::Configuration, message)
+                .advise("set `container_runtime.version` to `1.6` or newer")
+                .permanent(),
+        )
+    })
 }

@@ -6,6 +6,7 @@ pub mod containerd;
 mod kube_proxy;
 mod kubeadm;
 mod kubelet;
+mod kubelet_windows;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,8 +21,11 @@ use crate::release::images::Images;
 use crate::release::kubeadm::Api;
 
 pub use containerd::Variant;
-pub use kubeadm::{AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, PORT};
+pub use kubeadm::{
+    AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, DISCOVERY_FILE_ON_WINDOWS, PORT, discovery_file,
+};
 pub use kubelet::{DROP_IN, UNIT};
+pub use kubelet_windows::{BIN_FOLDER, KUBELET_LOG, KubeletService};
 
 /// A cluster, as its configurations see it.
 #[derive(Debug, Clone)]

@@ -6,10 +6,12 @@
 //! (`powershell/parts/`) between the two. A script begins with its help, which stays at the very beginning of
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
+mod cluster;
 mod data;
 pub mod prepare;
 mod software;
 
+pub use cluster::{Join, Patience, Ready, join, node_ready};
 pub use data::literal;
 
 use std::net::Ipv4Addr;
@@ -18,7 +20,7 @@ use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
 
-pub use software::fetch;
+pub use software::{Programs, container_runtime, fetch, kubernetes};
 
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";

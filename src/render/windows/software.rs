@@ -6,13 +6,85 @@
 use serde::Serialize;
 
 use super::body;
+use crate::channel::powershell::PROGRAM;
 use crate::error::Result;
+use crate::render::kubernetes::KubeletService;
 
 /// Where the files of artifacts lie on a Windows node, each under its name.
 pub const CACHE: &str = r"C:\ProgramData\wdev\cache";
 
 /// What several scripts know of files and programs.
-const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
+pub(super) const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
+
+pub(super) const SERVICES: &str = include_str!("../../../powershell/parts/services.ps1");
+pub(super) const KUBELET: &str = include_str!("../../../powershell/parts/kubelet.ps1");
+
+/// Installs containerd and crictl from the artifacts of these names, and starts containerd.
+/// Fact: `containerd`, the version that runs.
+///
+/// # Errors
+/// `Configuration` when a text holds a NUL character; `Bug` when the data has no JSON form.
+pub fn container_runtime(configuration: &str, crictl: &str) -> Result<String> {
+    #[derive(Serialize)]
+    struct Data<'a> {
+        cache: &'static str,
+        configuration: &'a str,
+        crictl: &'a str,
+    }
+    let script = include_str!("../../../powershell/container-runtime.ps1");
+    let data = Data {
+        cache: CACHE,
+        configuration,
+        crictl,
+    };
+    body(script, &[PROGRAMS, SERVICES], &data)
+}
+
+/// The programs of Kubernetes on a Windows node.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Programs<'a> {
+    /// The exact version, such as `v1.36.2`.
+    pub version: &'a str,
+    /// The programs, by the names of their artifacts.
+    pub names: &'a [&'a str],
+    /// Whether kubeadm looks for certificates below the kubelet's folder.
+    pub links_pki: bool,
+    /// The kubelet's service.
+    pub kubelet: &'a KubeletService,
+}
+
+/// Installs the programs of Kubernetes and makes the kubelet a service.
+/// Fact: `kubelet`, its version.
+///
+/// # Errors
+/// `Configuration` when a text holds a NUL character; `Bug` when the data has no JSON form.
+pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Data<'a> {
+        cache: &'static str,
+        version: &'a str,
+        names: &'a [&'a str],
+        links_pki: bool,
+        kubelet: &'a KubeletService,
+    }
+    let Programs {
+        version,
+        names,
+        links_pki,
+        kubelet,
+    } = *programs;
+    let data = Data {
+        cache: CACHE,
+        version,
+        names,
+        links_pki,
+        kubelet,
+    };
+    let script = include_str!("../../../powershell/kubernetes.ps1");
+    body(script, &[PROGRAM, PROGRAMS, SERVICES, KUBELET], &data)
+}
 
 /// Fetches the artifacts of these names on the node. The address of each is given to the script as the
 /// secret `url_NAME`, with underscores for hyphens. Its probe needs no addresses, and tells which of them

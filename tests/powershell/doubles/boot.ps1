@@ -1,14 +1,8 @@
-# What a boot does: names, features and services take effect. A test asks for one with `boot_wanted`. A doubled
-# machine that really reboots has `process_one`, and is told by its first process.
-
-function Get-ProcessOne {
-    ((Get-Content -LiteralPath '/proc/1/stat' -Raw) -replace '^.*\) ', '').Split(' ')[19]
-}
+# What a boot does: names, features and services take effect. A test asks for one with `boot_wanted`.
 
 function Test-Boot {
     param($World)
-    ($World.ContainsKey('boot_wanted') -and $World.boot_wanted) -or
-    ($World.ContainsKey('process_one') -and $World.process_one -ne (Get-ProcessOne))
+    $World.ContainsKey('boot_wanted') -and $World.boot_wanted
 }
 
 # What happens at the next boots: `next_boots` is a list of worlds, of which each boot lays the first one over this.
@@ -18,7 +12,7 @@ function Invoke-NextBoot {
         return
     }
     $new, $later = $World.next_boots
-    $World.next_boots = @($later)
+    $World.next_boots = @($later | Where-Object { $null -ne $_ })
     foreach ($key in @($new.Keys)) {
         $World[$key] = $new[$key]
     }
@@ -27,9 +21,6 @@ function Invoke-NextBoot {
 function Invoke-Boot {
     param($World)
     [void]$World.Remove('boot_wanted')
-    if ($World.ContainsKey('process_one')) {
-        $World.process_one = Get-ProcessOne
-    }
     $World.boot = ([datetime]$World.boot).ToUniversalTime().AddMinutes(5).ToString('yyyy-MM-ddTHH:mm:ssZ')
     if ($World.ContainsKey('names')) {
         $World.names.ActiveComputerName = $World.names.ComputerName

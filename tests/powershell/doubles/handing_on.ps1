@@ -81,7 +81,15 @@ function Update-FromMachine {
     $boot = (Get-Content -LiteralPath '/proc/sys/kernel/random/boot_id' -Raw).Trim() + ' ' +
         ((Get-Content -LiteralPath '/proc/1/stat' -Raw) -replace '^.*\) ', '').Split(' ')[19]
     if ($World['runs'] -ne $boot) {
-        Start-DoubledBoot -World $World -Boot $boot
+        # Services that are handed on have been started by then.
+        if ($World.Contains('runs')) {
+            Invoke-Boot -World $World
+        }
+        $World['runs'] = $boot
+        Write-World -World $World
+    }
+    if (Test-OwnKernel) {
+        Update-AdaptersFromMachine -World $World
     }
     $script:seen = @{}
     foreach ($name in $handedOn) {
@@ -99,17 +107,6 @@ function Update-FromMachine {
     }
 }
 
-# What a boot of Windows does to its state. Services that are handed on have been started by then.
-function Start-DoubledBoot {
-    param($World, [string]$Boot)
-    $first = -not $World.Contains('runs')
-    $World['runs'] = $Boot
-    if (-not $first) {
-        Invoke-Boot -World $World
-    }
-    Write-World -World $World
-}
-
 function Write-Unit {
     param([string]$Name, [string]$Line, [string]$Start)
     [void][System.IO.Directory]::CreateDirectory($lineFolder)
@@ -124,9 +121,56 @@ function Write-Unit {
     [void](Invoke-Systemctl $(if ($Start -like 'Auto*') { 'enable' } else { 'disable' }) $Name)
 }
 
+# A machine of its own, with systemd: not a container.
+function Test-OwnKernel {
+    [System.IO.Directory]::Exists('/run/systemd/system')
+}
+
+# The network of an emulated machine, whose second adapter nobody but wdev configures.
+function Update-AdaptersFromMachine {
+    param($World)
+    $World.adapters = @()
+    $World.addresses = @()
+    $World.dhcp = @()
+    foreach ($link in (& 'ip' '-j' 'address' | ConvertFrom-Json -AsHashtable)) {
+        if ($link.ifname -notlike 'eth*') {
+            continue
+        }
+        $World.adapters += @{
+            Name = $link.ifname; MacAddress = $link.address.ToUpperInvariant().Replace(':', '-')
+            ifIndex = $link.ifindex; Status = 'Up'
+        }
+        foreach ($address in @($link.addr_info | Where-Object { $_.family -eq 'inet' })) {
+            $World.addresses += @{ ifIndex = $link.ifindex; IPAddress = $address.local; PrefixLength = $address.prefixlen }
+            if ($address.Contains('dynamic')) {
+                $World.dhcp += $link.ifindex
+            }
+        }
+    }
+}
+
+function Update-MachineAdapters {
+    param($World, [string]$Said)
+    if ($Said -match '^(New|Remove)-NetIPAddress (\d+) ([0-9./]+)$') {
+        $adapter = @($World.adapters | Where-Object { $_.ifIndex -eq $Matches[2] })[0]
+        if ($Matches[1] -eq 'New') {
+            [void](& 'ip' 'link' 'set' $adapter.Name 'up')
+            [void](& 'ip' 'address' 'add' $Matches[3] 'dev' $adapter.Name)
+            $lines = '', "auto $($adapter.Name)", "iface $($adapter.Name) inet static", "  address $($Matches[3])", ''
+            $text = $lines -join [char]10
+            [System.IO.File]::AppendAllText('/etc/network/interfaces', $text)
+        } else {
+            [void](& 'ip' 'address' 'del' ($Matches[3] + '/24') 'dev' $adapter.Name)
+        }
+    }
+}
+
 # Does to the units what was done to the world since it was read.
 function Update-Machine {
     param($World, [string]$Said)
+    if (Test-OwnKernel) {
+        Update-MachineAdapters -World $World -Said $Said
+    }
     foreach ($name in $handedOn) {
         $before = $script:seen[$name]
         if (-not $World.services.Contains($name)) {
@@ -155,10 +199,19 @@ function Update-Machine {
     }
 }
 
-# A reboot right now, as `shutdown.exe /r` brings it about. A container is not started again by itself.
-function Restart-Machine {
-    if (Test-Path -LiteralPath '/run/systemd/system') {
-        [void](Invoke-Systemctl 'reboot')
+# `shutdown.exe`: `/r` boots anew, `/s` turns off, `/a` takes back what has not begun. Nobody starts a container again
+# that has ended.
+function Stop-Machine {
+    $global:LASTEXITCODE = 0
+    $how = @($args | Where-Object { $_ -match '^[-/][rsa]$' } | ForEach-Object { $_.Substring(1) })
+    if ($how.Count -ne 1) {
+        'Usage: shutdown [/i | /l | /s | /sg | /r | /g | /a | /p | /h | /e | /o] ...'
+        $global:LASTEXITCODE = 87
+    } elseif ($how[0] -eq 'a') {
+        'Unable to abort the system shutdown because no shutdown was in progress.(1116)'
+        $global:LASTEXITCODE = 1116
+    } elseif (Test-OwnKernel) {
+        [void](Invoke-Systemctl $(if ($how[0] -eq 'r') { 'reboot' } else { 'poweroff' }))
     } else {
         & '/bin/kill' '-TERM' '1'
     }
@@ -166,6 +219,9 @@ function Restart-Machine {
 
 # Called when the module is loaded, after all other parts.
 function Enter-Machine {
+    foreach ($name in 'shutdown.exe', 'shutdown') {
+        Set-Alias -Name $name -Value 'Stop-Machine' -Scope Script -Force
+    }
     $programs = @{
         'C:\k' = 'kubeadm', 'kubectl', 'kubelet', 'kube-proxy', 'crictl'
         'C:\Program Files\containerd' = @('ctr')
