@@ -21,6 +21,8 @@ function Get-CimInstance {
         Get-Part -World $world -Name 'licences' -Default @(@{
             Description = 'Windows(R) Operating System, TIMEBASED_EVAL channel'; LicenseStatus = 1; GracePeriodRemaining = 180 * 24 * 60
         }) | ForEach-Object { $_ } | ForEach-Object { [pscustomobject]$_ }
+    } elseif ($of -match "^Win32_Service, Name = '([^']*)'$") {
+        Get-CimService -World $world -Name $Matches[1]
     } else {
         throw "no double for $of"
     }
