@@ -34,9 +34,7 @@ function Get-WdevArtifact {
 function Add-WdevFolder {
     param([string[]]$Path)
     foreach ($one in $Path) {
-        if (-not (Test-Path -LiteralPath $one -PathType 'Container')) {
-            [void](New-Item -ItemType 'Directory' -Path $one -Force)
-        }
+        [void][System.IO.Directory]::CreateDirectory((Resolve-WdevPath -Path $one))
     }
 }
 

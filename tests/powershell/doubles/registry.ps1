@@ -44,7 +44,10 @@ function New-Item {
     [CmdletBinding()]
     param([Parameter(Position = 0)][string]$Path, [string]$ItemType, $Value, [switch]$Force)
     if ($Path -notlike 'HKLM:\*') {
-        return Microsoft.PowerShell.Management\New-Item @PSBoundParameters
+        $counted = Enter-FileChange -Path $Path
+        Microsoft.PowerShell.Management\New-Item @PSBoundParameters
+        Exit-FileChange -Counted $counted -Said "New-Item $Path"
+        return
     }
     $world = Read-World
     if ((Test-RegistryKey -World $world -Path $Path) -and -not $Force) {
@@ -106,4 +109,38 @@ function Get-ItemPropertyValue {
         throw "Property $Name does not exist at path $LiteralPath."
     }
     $key[$Name]
+}
+
+# A key with its values, as .NET reads them.
+function Get-Item {
+    [CmdletBinding()]
+    param([string]$LiteralPath)
+    if ($LiteralPath -notlike 'HKLM:\*') {
+        return Microsoft.PowerShell.Management\Get-Item @PSBoundParameters
+    }
+    $key = Get-RegistryKey -World (Read-World) -Path $LiteralPath
+    if ($null -eq $key) {
+        throw "Cannot find path '$LiteralPath' because it does not exist."
+    }
+    $found = [pscustomobject]@{ Values = $key }
+    $found | Add-Member -MemberType ScriptMethod -Name 'GetValue' -Value {
+        param($Name, $Default, $Options)
+        if ($Options -ne 'DoNotExpandEnvironmentNames') {
+            throw 'the variables would be lost'
+        }
+        if ($this.Values.ContainsKey($Name)) { $this.Values[$Name] } else { $Default }
+    }
+    $found
+}
+
+function Set-ItemProperty {
+    [CmdletBinding()]
+    param([string]$LiteralPath, [string]$Name, $Value)
+    $world = Read-World
+    $key = Get-RegistryKey -World $world -Path $LiteralPath
+    if ($null -eq $key) {
+        throw "Cannot find path '$LiteralPath' because it does not exist."
+    }
+    $key[$Name] = $Value
+    Save-World -World $world -Said "Set-ItemProperty $Name=$Value"
 }
