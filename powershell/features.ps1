@@ -100,7 +100,7 @@ function Install-WdevWanted {
     try {
         switch ($Wanted.Kind) {
             'Role' {
-                $result = Install-WindowsFeature -Name $Wanted.Name
+                $result = Install-WindowsFeature -Name $Wanted.Name -ErrorAction 'Stop'
                 if (-not $result.Success) {
                     throw ('Windows says ' + $result.ExitCode)
                 }
@@ -124,6 +124,7 @@ function Invoke-WdevRun {
         Request-WdevReboot
         return
     }
+    $waits = @(Get-WdevPendingReboot)
     foreach ($wanted in @(Get-WdevWanted)) {
         if ((Get-WdevState -Wanted $wanted) -ne 'missing') {
             continue
@@ -131,7 +132,7 @@ function Invoke-WdevRun {
         Write-WdevLog -Text ('installing the feature ' + $wanted.Name)
         $failure = Install-WdevWanted -Wanted $wanted
         if ($null -ne $failure) {
-            $waits = @(Get-WdevPendingReboot)
+            # It may have waited for a reboot already, and refused because of that.
             if ($waits.Count -eq 0) {
                 throw $failure
             }

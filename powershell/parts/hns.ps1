@@ -4,14 +4,14 @@
 # The repair does what microsoft/SDN and the clean-up script of Microsoft's container documentation do by hand
 # (MicrosoftDocs/Virtualization-Documentation, windows-server-container-tools/CleanupContainerHostNetworking):
 # start it anew, and where that is not enough, without the file in which it keeps its networks. Network plugins
-# make theirs again.
+# make theirs again. Its cmdlets are functions of a script module, in which an error ends nothing unless it is told to.
 
 $WdevHnsData = 'C:\ProgramData\Microsoft\Windows\HNS\HNS.data'
 
 # What HNS says against being asked; nothing when it answers.
 function Get-WdevHnsFailure {
     try {
-        [void]@(Get-HnsNetwork)
+        [void]@(Get-HnsNetwork -ErrorAction 'Stop')
     } catch {
         $_.Exception.Message
     }
@@ -21,7 +21,7 @@ function Get-WdevHnsFailure {
 # and nobody would use them. Docker's belong to it as long as it is there.
 function Get-WdevStaleNetwork {
     if ($null -eq (Get-Service -Name 'docker' -ErrorAction SilentlyContinue)) {
-        Get-HnsNetwork | Where-Object -FilterScript { $_.Type -eq 'nat' -and $_.Name -eq 'nat' }
+        Get-HnsNetwork -ErrorAction 'Stop' | Where-Object -FilterScript { $_.Type -eq 'nat' -and $_.Name -eq 'nat' }
     }
 }
 
@@ -78,6 +78,6 @@ function Repair-WdevHns {
     }
     foreach ($network in @(Get-WdevStaleNetwork)) {
         Write-WdevLog -Text ('removing the HNS network ' + $network.Name + ', left over from a container engine')
-        $network | Remove-HnsNetwork
+        $network | Remove-HnsNetwork -ErrorAction 'Stop'
     }
 }

@@ -11,6 +11,7 @@ mod common;
 mod containerd;
 mod facts;
 mod hostile;
+mod kubelet_windows;
 mod programs;
 mod scene;
 mod shown;

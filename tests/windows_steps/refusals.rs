@@ -2,9 +2,74 @@
 //! what Windows refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::common;
+
+/// A command that Windows refuses, in a world of the doubles.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refusal {
+    command: String,
+    #[expect(dead_code, reason = "for `refuse.ps1`")]
+    when: BTreeMap<String, Value>,
+    /// A part of its words.
+    says: String,
+    source: String,
+}
+
+/// What came of one.
+#[derive(Deserialize)]
+struct Came {
+    refused: bool,
+    said: String,
+    changes: usize,
+}
+
+#[test]
+fn doubles_refuse_what_windows_refuses_and_change_nothing() {
+    let Some(pwsh) = common::pwsh() else { return };
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/powershell");
+    let list = tests.join("doubles/refusals.json");
+    let refusals: Vec<Refusal> =
+        serde_json::from_str(&std::fs::read_to_string(&list).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(&pwsh);
+    command
+        .args(["-NoProfile", "-NonInteractive", "-File"])
+        .arg(tests.join("refuse.ps1"))
+        .arg("-Module")
+        .arg(tests.join("doubles/doubles.psd1"))
+        .arg("-Refusals")
+        .arg(list)
+        .arg("-Drive")
+        .arg(folder.path())
+        .env("WDEV_DOUBLES", folder.path().join("world.json"));
+    std::fs::write(folder.path().join("world.json"), "{}").unwrap();
+    let printed = String::from_utf8(common::run(&mut command, b"")).unwrap();
+    let came: Vec<Came> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(came.len(), refusals.len(), "{printed}");
+    for (refusal, came) in refusals.iter().zip(came) {
+        let Refusal {
+            command,
+            says,
+            source,
+            ..
+        } = refusal;
+        assert!(came.refused, "{command}: {}", came.said);
+        assert!(came.said.contains(says), "{command}: {}", came.said);
+        assert_eq!(came.changes, 0, "{command}");
+        assert!(!source.is_empty(), "{command}");
+    }
+    common::say(&format!("{} refusals of Windows", refusals.len()));
+}
 
 /// The parameters of the real commands of Windows Server 2022 and 2025, in lower case; none without the lists.
 fn real_commands() -> Option<BTreeMap<String, BTreeSet<String>>> {

@@ -12,7 +12,7 @@ function Invoke-NextBoot {
         return
     }
     $new, $later = $World.next_boots
-    $World.next_boots = @($later)
+    $World.next_boots = @($later | Where-Object { $null -ne $_ })
     foreach ($key in @($new.Keys)) {
         $World[$key] = $new[$key]
     }

@@ -6,7 +6,8 @@ function Get-Hns {
     Get-Part -World $World -Name 'hns' -Default @{ networks = @() }
 }
 
-function Assert-Hns {
+# As of a script module: an error that ends nothing unless `-ErrorAction` says so.
+function Get-HnsFailure {
     param($World, [string]$Command)
     if ((Get-Features -World $World)['Containers'] -ne 'Installed') {
         throw "The term '$Command' is not recognized as the name of a cmdlet, function, script file, or operable program."
@@ -14,10 +15,10 @@ function Assert-Hns {
     # Being asked starts the service, unless it is disabled.
     $hns = Get-Hns -World $World
     if ($World.services['hns'].StartType -eq 'Disabled') {
-        throw 'HNS failed with error : The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.'
+        return 'HNS failed with error : The service cannot be started, either because it is disabled or because it has no enabled devices associated with it.'
     }
     if ($hns.ContainsKey('says')) {
-        throw ('HNS failed with error : ' + $hns.says)
+        'HNS failed with error : ' + $hns.says
     }
 }
 
@@ -25,7 +26,11 @@ function Get-HnsNetwork {
     [CmdletBinding()]
     param()
     $world = Read-World
-    Assert-Hns -World $world -Command 'Get-HnsNetwork'
+    $failure = Get-HnsFailure -World $world -Command 'Get-HnsNetwork'
+    if ($failure) {
+        Write-Error -Message $failure
+        return
+    }
     @((Get-Hns -World $world).networks) | ForEach-Object { [pscustomobject]$_ }
 }
 
@@ -35,7 +40,11 @@ function Remove-HnsNetwork {
     process {
         foreach ($network in $InputObjects) {
             $world = Read-World
-            Assert-Hns -World $world -Command 'Remove-HnsNetwork'
+            $failure = Get-HnsFailure -World $world -Command 'Remove-HnsNetwork'
+            if ($failure) {
+                Write-Error -Message $failure
+                return
+            }
             $hns = Get-Hns -World $world
             $hns.networks = @($hns.networks | Where-Object { $_.Name -ne $network.Name })
             Save-World -World $world -Said "Remove-HnsNetwork $($network.Name)"

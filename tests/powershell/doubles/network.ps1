@@ -66,7 +66,7 @@ function netsh.exe {
         "Startport       : $($of.start)"
         "Anzahl von Ports : $($of.num)"
     } elseif ($words -match '^int ipv4 set dynamicportrange (tcp|udp) start=(\d+) num=(\d+)$') {
-        if ([int]$Matches[2] -lt 1025 -or [int]$Matches[2] + [int]$Matches[3] -gt 65536) {
+        if ([int]$Matches[2] -lt 1025 -or [int]$Matches[3] -lt 255 -or [int]$Matches[2] + [int]$Matches[3] -gt 65536) {
             'The parameter is incorrect.'
             $global:LASTEXITCODE = 1
             return

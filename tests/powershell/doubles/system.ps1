@@ -9,8 +9,11 @@ function Get-CimInstance {
     if ($of -eq "Win32_Process, Name = 'wininit.exe'") {
         [pscustomobject]@{ ProcessId = 620; CreationDate = [datetime]$world.boot }
     } elseif ($of -eq 'Win32_OperatingSystem, ') {
+        $year = Get-Part -World $world -Name 'year' -Default 2022
         [pscustomobject](Get-Part -World $world -Name 'system' -Default @{
-            Caption = 'Microsoft Windows Server 2022 Standard Evaluation'; BuildNumber = '20348'; ProductType = 3
+            Caption = "Microsoft Windows Server $year Standard Evaluation"
+            BuildNumber = [string](Get-Part -World $world -Name 'build' -Default 20348)
+            ProductType = 3
         })
     } elseif ($of -eq "Win32_LogicalDisk, DeviceID = 'C:'") {
         [pscustomobject]@{ DeviceID = 'C:'; FreeSpace = [uint64](Get-Part -World $world -Name 'disk_free' -Default 100GB) }
