@@ -7,14 +7,15 @@ Reads from $WdevData:
   cache          the folder with the archives `containerd` and `crictl`
   configuration  the text of containerd's config.toml
   crictl         the text of crictl.yaml
+  trimLogs       the text of trim-logs.ps1
 
 Is given the SHA-256 of both archives as the secrets `sha256_containerd` and `sha256_crictl`; by hand they come from
 the environment: WDEV_GIVEN_sha256_containerd, WDEV_GIVEN_sha256_crictl.
 
 Changes on the node: C:\Program Files\containerd with containerd and its configuration, C:\k\crictl.exe with its
 configuration (for this user, and in C:\ProgramData\wdev), the folders of the network plugins, the service containerd
-with its log C:\var\log\containerd\containerd.log, and what Microsoft Defender leaves alone. Programs are replaced
-while the service is stopped. Removes C:\etc\cni\net.d\0-containerd-nat.conf, which would win against the
+with its log C:\var\log\containerd\containerd.log, the task wdev-trim-logs, which keeps logs of services from growing
+for ever, and what Microsoft Defender leaves alone. Programs are replaced while the service is stopped. Removes C:\etc\cni\net.d\0-containerd-nat.conf, which would win against the
 configuration of a network plugin.
 
 Reports: the fact `containerd`, the version that runs.
@@ -158,6 +159,7 @@ function Invoke-WdevRun {
     }
     Remove-WdevFile -Path $WdevNatFile
     Add-WdevExclusion
+    Register-WdevTrimLogs
     # A service that runs with another configuration is stopped before the new one is there: a run that is ended in
     # between finds one or the other still to be done.
     $configuration = $WdevContainerd + '\config.toml'
@@ -191,6 +193,9 @@ function Invoke-WdevProbe {
     }
     if (Test-Path -LiteralPath $WdevNatFile) {
         Stop-WdevProbe -Reason ('there is ' + $WdevNatFile + ', which wins against the network plugin')
+    }
+    if (-not (Test-WdevTrimLogs)) {
+        Stop-WdevProbe -Reason 'nobody keeps the logs from growing for ever'
     }
     $service = Get-WdevService -Name 'containerd'
     if ($null -eq $service -or $service.PathName -cne (Get-WdevContainerdLine)) {

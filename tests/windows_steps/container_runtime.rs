@@ -1,5 +1,6 @@
 //! containerd on a Windows node.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -103,6 +104,7 @@ fn state(node: &Node) -> Value {
     json!({
         "services": world["services"],
         "defender": world["defender"],
+        "tasks": world["tasks"],
         "programs": names(PROGRAMS),
         "k": names("c/k"),
         "nets": names("c/etc/cni/net.d"),
@@ -374,10 +376,10 @@ fn files_are_fetched_by_the_node_and_checked() {
     let (kubelet, proxy) = (hash("kubelet"), hash("proxy"));
     // An address with what a text of curl must hide.
     let address = "https://user:p\"a\\ss@example.test/kubelet";
-    for (name, text) in [("a", "kubelet"), ("b", "proxy"), ("c", "<html>")] {
+    for (name, text) in [("a", "kubelet"), ("b", "proxy"), ("page", "<html>")] {
         std::fs::write(node.path(name), text).unwrap();
     }
-    let urls = json!({address: node.path("a"), "https://example.test/proxy": node.path("c")});
+    let urls = json!({address: node.path("a"), "https://example.test/proxy": node.path("page")});
     node.change(|world| world["urls"] = urls);
     let secrets = [
         ("sha256_kubelet", kubelet.as_str()),
@@ -419,4 +421,46 @@ fn files_are_fetched_by_the_node_and_checked() {
             .all(|name| !name.to_str().unwrap().ends_with(".curl")),
         "{left:?}"
     );
+}
+
+#[test]
+fn logs_do_not_grow_for_ever() {
+    let Some(node) = ready(&json!({})) else {
+        return;
+    };
+    run(&node).done();
+    let task = &node.world()["tasks"]["wdev-trim-logs"];
+    assert_eq!(
+        (&task["user"], &task["every"]),
+        (&json!("SYSTEM"), &json!("01:00:00"))
+    );
+    let action = task["action"].as_str().unwrap();
+    assert!(
+        action.ends_with("-File \"C:\\ProgramData\\wdev\\trim-logs.ps1\""),
+        "{action}"
+    );
+    let log = node.path("c/var/log/containerd/containerd.log");
+    let trim = || {
+        let command = format!(
+            "[void](New-PSDrive -Name C -PSProvider FileSystem -Root '{}'); & 'C:\\ProgramData\\wdev\\trim-logs.ps1'",
+            node.path("c").display()
+        );
+        let mut pwsh = Command::new(&node.pwsh);
+        pwsh.args(["-NoProfile", "-NonInteractive", "-Command", &command]);
+        common::run(pwsh.env("WDEV_LARGEST_LOG", "4"), b"");
+    };
+    // Who writes it has it open, and appends.
+    let mut writer = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&log)
+        .unwrap();
+    writer.write_all(b"1234").unwrap();
+    trim();
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "1234");
+    writer.write_all(b"56").unwrap();
+    trim();
+    writer.write_all(b"7").unwrap();
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "7");
+    assert_eq!(node.read("c/var/log/containerd/containerd.log.1"), "3456");
 }

@@ -16,6 +16,7 @@ pub const CACHE: &str = r"C:\ProgramData\wdev\cache";
 /// What several scripts know of files and programs.
 pub(super) const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
 
+const LOGS: &str = include_str!("../../../powershell/parts/logs.ps1");
 pub(super) const SERVICES: &str = include_str!("../../../powershell/parts/services.ps1");
 pub(super) const KUBELET: &str = include_str!("../../../powershell/parts/kubelet.ps1");
 
@@ -26,18 +27,21 @@ pub(super) const KUBELET: &str = include_str!("../../../powershell/parts/kubelet
 /// `Configuration` when a text holds a NUL character; `Bug` when the data has no JSON form.
 pub fn container_runtime(configuration: &str, crictl: &str) -> Result<String> {
     #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
     struct Data<'a> {
         cache: &'static str,
         configuration: &'a str,
         crictl: &'a str,
+        trim_logs: &'static str,
     }
     let script = include_str!("../../../powershell/container-runtime.ps1");
     let data = Data {
         cache: CACHE,
         configuration,
         crictl,
+        trim_logs: include_str!("../../../powershell/trim-logs.ps1"),
     };
-    body(script, &[PROGRAMS, SERVICES], &data)
+    body(script, &[PROGRAMS, SERVICES, LOGS], &data)
 }
 
 /// The programs of Kubernetes on a Windows node.
