@@ -186,7 +186,10 @@ impl Emulated {
         command
             .args(args)
             .current_dir(&self.folder)
-            .env("WDEV_TESTBED", if self.windows.is_none() { "linux" } else { "" })
+            .env(
+                "WDEV_TESTBED",
+                if self.windows.is_none() { "linux" } else { "" },
+            )
             .env("WDEV_HOME", self.folder.join("home"))
             .env("VAGRANT_HOME", self.folder.join("vagrant home"));
         Run::start(command, &self.folder.join(format!("runs/{number}")))

@@ -10,8 +10,7 @@ use super::real::{at_the_downloads, count, wait_for, wanted};
 /// How long an emulated machine may take for anything that it does by itself.
 const LIMIT: Duration = Duration::from_mins(10);
 /// What the doubled Windows says of its boot.
-const BOOT: &str =
-    r#"(Get-CimInstance -ClassName Win32_Process -Filter "Name = 'wininit.exe'").CreationDate.Ticks"#;
+const BOOT: &str = r#"(Get-CimInstance -ClassName Win32_Process -Filter "Name = 'wininit.exe'").CreationDate.Ticks"#;
 /// Makes containerd a service that starts by itself.
 const SERVICE: &str = r#"New-Service -Name containerd -DisplayName Containerd -StartupType Automatic -BinaryPathName '"C:\Program Files\containerd\containerd.exe" --run-service'; Start-Service -Name containerd"#;
 
@@ -52,8 +51,21 @@ fn a_doubled_windows_reboots_for_real_and_starts_its_services_again() {
     assert_eq!(powershell(BOOT), boot);
 
     // Not by wdev: somebody at the machine's console.
-    let _ = sandbox.run(&["exec", "winw1", "--", "powershell", "-Command", "shutdown.exe /r /t 0"]);
-    let id = ["exec", "winw1", "--", "cat", "/proc/sys/kernel/random/boot_id"];
+    let _ = sandbox.run(&[
+        "exec",
+        "winw1",
+        "--",
+        "powershell",
+        "-Command",
+        "shutdown.exe /r /t 0",
+    ]);
+    let id = [
+        "exec",
+        "winw1",
+        "--",
+        "cat",
+        "/proc/sys/kernel/random/boot_id",
+    ];
     wait_for("winw1 after its reboot", LIMIT, || {
         let now = sandbox.run(&id);
         (now.code == Some(0) && now.stdout.trim_end() != kernel).then_some(())
