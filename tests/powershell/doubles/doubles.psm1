@@ -3,7 +3,7 @@ Set-StrictMode -Version Latest
 
 foreach ($part in @(
     'world', 'boot', 'services', 'features', 'registry', 'network', 'firewall', 'hns', 'power', 'time', 'users', 'files',
-    'programs', 'defender', 'system', 'handing_on'
+    'programs', 'kubernetes', 'defender', 'system', 'handing_on'
 )) {
     . (Join-Path -Path $PSScriptRoot -ChildPath ($part + '.ps1'))
 }
