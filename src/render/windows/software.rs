@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
+use super::PROGRAM;
 use super::body;
-use crate::channel::powershell::PROGRAM;
 use crate::error::Result;
 use crate::render::kubernetes::KubeletService;
 
