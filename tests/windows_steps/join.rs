@@ -121,7 +121,7 @@ fn a_node_joins_whatever_it_was_and_whatever_ends_the_step() {
         change(&node, |world| world["log"] = json!([]));
         // What it lacks makes it do something.
         change(&node, |world| {
-            world["services"]["kubelet"]["PathName"] = json!(r"C:\k\kubelet.exe")
+            world["services"]["kubelet"]["PathName"] = json!(r"C:\k\kubelet.exe");
         });
         Some(node)
     };
@@ -263,7 +263,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         )
     );
     change(&node, |world| {
-        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15")
+        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15");
     });
     let (told, why) = state(&node, &body);
     assert_eq!(told.as_deref(), Some("half"));
@@ -287,7 +287,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         "the kubelet does not start by itself"
     );
     change(&node, |world| {
-        world["services"]["kubelet"]["Status"] = json!("Stopped")
+        world["services"]["kubelet"]["Status"] = json!("Stopped");
     });
     assert_eq!(state(&node, &body).1, "the kubelet does not run");
     let _ = run(&node, &body).done();
@@ -301,7 +301,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
 fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     let body = body();
     let Some(node) = node(&world(|world| {
-        world["cluster"]["tokens"][TOKEN] = json!("expired")
+        world["cluster"]["tokens"][TOKEN] = json!("expired");
     })) else {
         return;
     };
@@ -319,7 +319,7 @@ fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     assert_eq!(files_with(&node, TOKEN), [""; 0]);
     assert_eq!(state(&node, &body).0.as_deref(), Some("untouched"));
     change(&node, |world| {
-        world["cluster"]["tokens"][TOKEN] = json!("valid")
+        world["cluster"]["tokens"][TOKEN] = json!("valid");
     });
     let _ = run(&node, &body).done();
 }

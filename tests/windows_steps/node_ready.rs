@@ -147,7 +147,7 @@ fn each_failing_state_is_known_by_what_the_node_says() {
             |it| {
                 it["cluster"]["conditions"] = json!([
                     "wdev|DiskPressure|True|KubeletHasDiskPressure|kubelet has disk pressure"
-                ])
+                ]);
             },
             "DiskPressure is True: KubeletHasDiskPressure",
             "kubelet-disk-pressure",
@@ -200,7 +200,7 @@ fn the_kubelets_last_words_are_passed_on_without_what_is_secret() {
     // The newest log counts, and an empty one says nothing.
     std::fs::write(node.path("c/var/log/kubelet/other.log"), "").unwrap();
     change(&node, |world| {
-        world["services"]["kubelet"]["Status"] = json!("Running")
+        world["services"]["kubelet"]["Status"] = json!("Running");
     });
     assert!(run(&node, 0).done().in_place);
 }
