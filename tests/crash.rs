@@ -10,6 +10,7 @@
     reason = "figures for who runs it with --nocapture"
 )]
 
+mod common;
 #[path = "crash/reboots.rs"]
 mod reboots;
 #[path = "crash/world.rs"]

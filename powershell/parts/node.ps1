@@ -18,7 +18,7 @@ function Hide-WdevSecret {
 # No argument holds a double quote: jsonpath takes single ones too.
 function Read-WdevCluster {
     param([string[]]$ArgumentList, [string]$Kubeconfig = $WdevKubeletConf)
-    $all = @('--kubeconfig=' + $Kubeconfig, '--request-timeout=10s') + $ArgumentList
+    $all = @(('--kubeconfig=' + $Kubeconfig), '--request-timeout=10s') + $ArgumentList
     try {
         $lines = @(Invoke-WdevNative -FilePath 'C:\k\kubectl.exe' -ArgumentList $all)
     } catch {

@@ -19,7 +19,7 @@ const RECEIVE: &str = include_str!("../../templates/windows/receive.ps1.in");
 const SEND: &str = include_str!("../../templates/windows/send.ps1.in");
 const BOOT: &str = include_str!("../../templates/windows/boot-identity.ps1.in");
 /// The function `Invoke-WdevProgram`.
-pub(crate) const PROGRAM: &str = include_str!("../../powershell/program.ps1");
+pub(crate) use crate::render::windows::PROGRAM;
 /// The function `Get-WdevBootIdentity`.
 pub(super) const BOOT_IDENTITY: &str = include_str!("../../powershell/boot-identity.ps1");
 

@@ -10,11 +10,13 @@ use super::provider::SimArguments;
 use super::run::{self, Job};
 use super::session::{self, Session};
 use super::{Globals, Overrides, up};
+use crate::config::Config;
 use crate::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
 use crate::engine::journal;
 use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Outcome;
+use crate::home::SandboxFolder;
 use crate::kubeconfig::file;
 use crate::names::LaneName;
 use crate::plan::leave;
@@ -119,12 +121,14 @@ fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
 
 impl AddArguments {
     fn worker(&self) -> Result<NewWorker> {
-        let label = |text: &String| match text.split_once('=') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(
-                Failure::new(Kind::Arguments, format!("`--label {text}` has no value"))
-                    .advise("write it as `--label KEY=VALUE`"),
-            ),
+        let label = |text: &String| {
+            let pair = text.split_once('=');
+            let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            pair.ok_or_else(|| {
+                let message = format!("`--label {text}` has no value");
+                let advice = "write it as `--label KEY=VALUE`";
+                Box::new(Failure::new(Kind::Arguments, message).advise(advice))
+            })
         };
         let labels = self.label.iter().map(label);
         Ok(NewWorker {
@@ -133,7 +137,7 @@ impl AddArguments {
             cpus: self.cpus,
             memory: self.memory.clone(),
             address: self.address.map(|address| address.to_string()),
-            labels: labels.collect::<std::result::Result<_, Failure>>()?,
+            labels: labels.collect::<Result<_>>()?,
             taints: self.taint.clone(),
         })
     }
@@ -181,42 +185,59 @@ fn remove(globals: &Globals, arguments: &RemoveArguments, ui: &Ui) -> Result<u8>
         question: "Remove it?",
     };
     ask::confirm(globals, &removal, ui)?;
-    if folder.exists() {
-        let _lock = folder.lock(leave::COMMAND)?;
-        if let Some(mut record) = Record::find(&folder)? {
-            let patience = loaded.config.timeouts.ready;
-            if let Some(node) = record.node(&name).cloned() {
-                let state = State::from_events(&journal::read(&folder.journal())?.events);
-                let plan = leave::plan(&record, &node, &state, patience, arguments.force)?;
-                let again = format!("node remove {name}");
-                let (code, finished) = run::carry_out(Job {
-                    globals,
-                    ui,
-                    folder: &folder,
-                    record: &record,
-                    plan,
-                    sim: &arguments.sim,
-                    fail_fast: false,
-                    reboot: loaded.config.timeouts.reboot,
-                    despite_journal: false,
-                    prepare: &|| Ok(()),
-                    next: run::again(globals, &again),
-                })?;
-                if finished.outcome != Outcome::Done {
-                    return Ok(code);
-                }
-                record.nodes.retain(|node| node.name != name);
-                record.write(&folder.record())?;
-            }
-        }
-        return forget(change.as_ref(), ui);
+    let _lock = if folder.exists() {
+        Some(folder.lock(leave::COMMAND)?)
+    } else {
+        None
+    };
+    let (gone, code) = leave(globals, arguments, &name, (&loaded.config, &folder), ui)?;
+    if gone {
+        forget(change.as_ref(), ui)?;
     }
-    forget(change.as_ref(), ui)
+    Ok(code)
+}
+
+/// Drains the node, removes its machine, and forgets it in the record. Returns whether it is gone, and the
+/// exit code. The lock is held.
+fn leave(
+    globals: &Globals,
+    arguments: &RemoveArguments,
+    name: &LaneName,
+    (config, folder): (&Config, &SandboxFolder),
+    ui: &Ui,
+) -> Result<(bool, u8)> {
+    let Some(mut record) = Record::find(folder)? else {
+        return Ok((true, 0));
+    };
+    let Some(node) = record.node(name).cloned() else {
+        return Ok((true, 0));
+    };
+    let state = State::from_events(&journal::read(&folder.journal())?.events);
+    let (patience, force) = (config.timeouts.ready, arguments.force);
+    let (code, finished) = run::carry_out(Job {
+        globals,
+        ui,
+        folder,
+        record: &record,
+        plan: leave::plan(&record, &node, &state, patience, force)?,
+        sim: &arguments.sim,
+        fail_fast: false,
+        reboot: config.timeouts.reboot,
+        despite_journal: false,
+        prepare: &|| Ok(()),
+        next: run::again(globals, &format!("node remove {name}")),
+    })?;
+    if finished.outcome != Outcome::Done {
+        return Ok((false, code));
+    }
+    record.nodes.retain(|node| node.name != *name);
+    record.write(&folder.record())?;
+    Ok((true, code))
 }
 
 /// The last thing: as long as the file names the worker, the same command finishes its removal.
-fn forget(change: Option<&Change>, ui: &Ui) -> Result<u8> {
-    let Some(change) = change else { return Ok(0) };
+fn forget(change: Option<&Change>, ui: &Ui) -> Result<()> {
+    let Some(change) = change else { return Ok(()) };
     write(&change.file, change.before.as_deref(), &change.after)?;
     for pinned in &change.pinned {
         let file = change.file.display();
@@ -224,7 +245,7 @@ fn forget(change: Option<&Change>, ui: &Ui) -> Result<u8> {
             "note: `{file}` now says the {pinned}, so that it stays"
         ));
     }
-    Ok(0)
+    Ok(())
 }
 
 fn unknown(name: &str, workers: &[crate::config::model::Worker]) -> Box<Failure> {

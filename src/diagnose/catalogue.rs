@@ -12,6 +12,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("vagrant", include_str!("vagrant.json")),
     ("box", include_str!("box.json")),
     ("guest", include_str!("guest.json")),
+    ("kubelet", include_str!("kubelet.json")),
     ("virtualbox", include_str!("virtualbox.json")),
     ("hyperv", include_str!("hyperv.json")),
     ("vmware", include_str!("vmware.json")),

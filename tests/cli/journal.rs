@@ -245,7 +245,7 @@ fn a_full_disk_does_not_hinder_destroy() {
     let env = Env::new();
     let mut mount = std::process::Command::new("mount");
     mount
-        .args(["-t", "tmpfs", "-o", "size=400k", "none"])
+        .args(["-t", "tmpfs", "-o", "size=2m", "none"])
         .arg(&env.project);
     if !mount.output().is_ok_and(|mounted| mounted.status.success()) {
         return crate::common::allowed_skip("the right to mount a tmpfs, for a full disk");

@@ -9,6 +9,7 @@ use wdev::error::Kind;
 use wdev::event::Body;
 use wdev::provider::sim::{REBOOT_FAULTS, RandomFaults};
 
+use super::common::say;
 use super::world::{Crash, End, Sandbox, share_out};
 use super::{number, undisturbed};
 
@@ -76,9 +77,9 @@ fn faults_around_reboots_end_in_the_same_world_or_in_an_error_that_the_next_run_
         *found.lock().unwrap().entry(class).or_default() += 1;
     });
     let found = found.into_inner().unwrap();
-    println!("{seeds} seeds of reboot faults from {first}:");
+    say(&format!("{seeds} seeds of reboot faults from {first}:"));
     for (class, count) in &found {
-        println!("  {count:>6}  {class}");
+        say(&format!("  {count:>6}  {class}"));
     }
     if seeds > 100 {
         assert!(found.len() > 2, "faults strike in several ways: {found:?}");

@@ -91,7 +91,11 @@ fn every_version_finds_its_settings_where_it_looks_for_them() {
                         "/etc/cni/net.d",
                         "/etc/containerd/conf.d/*.toml",
                     ),
-                    Os::Windows => ("c:/opt/cni/bin", "c:/etc/cni/net.d", "C:/Program Files/containerd/conf.d/*.toml"),
+                    Os::Windows => (
+                        "c:/opt/cni/bin",
+                        "c:/etc/cni/net.d",
+                        "C:/Program Files/containerd/conf.d/*.toml",
+                    ),
                 };
                 let cni = at(&table, &["plugins", places.runtime, "cni"]).unwrap();
                 let bin = match places.bin {

@@ -87,12 +87,17 @@ pub(crate) fn releases(minor: u32) -> Vec<Release> {
 
 /// The worker of the tests.
 pub(crate) fn joining(cluster: &Cluster<'_>) -> String {
+    joining_on(cluster, Os::Linux)
+}
+
+/// The worker of the tests, with this system.
+pub(crate) fn joining_on(cluster: &Cluster<'_>, os: Os) -> String {
     let labels = BTreeMap::from([("disk".to_owned(), "fast".to_owned())]);
     let taints = ["os=linux:NoSchedule".to_owned()];
     let worker = Member {
         name: "w1",
         address: Ipv4Addr::new(192, 168, 56, 11),
-        os: Os::Linux,
+        os,
         labels: &labels,
         taints: &taints,
     };

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 use wdev::error::Kind;
+use wdev::os::Os;
 use wdev::release::Origin;
 use wdev::release::kubelet::removed_in;
 use wdev::render::kubernetes::{AUDIT_FOLDER, AUDIT_POLICY, Cluster, DISCOVERY_FILE};
 
 use crate::scene::{
-    EVERYTHING, PLAIN, arguments, config, document, documents, joining, minors, release, releases,
+    EVERYTHING, PLAIN, arguments, config, document, documents, joining, joining_on, minors,
+    release, releases,
 };
 use crate::strict::faults;
 
@@ -32,7 +34,8 @@ fn every_document_has_the_api_and_the_fields_of_its_version() {
             31.. => "kubeadm.k8s.io/v1beta4",
         };
         let (init, join) = (cluster.init().unwrap(), joining(cluster));
-        let docs = [documents(&init), documents(&join)].concat();
+        let windows = documents(&joining_on(cluster, Os::Windows));
+        let docs = [documents(&init), documents(&join), windows].concat();
         let kinds: Vec<Value> = docs
             .iter()
             .map(|doc| json!([doc["apiVersion"], doc["kind"]]))
@@ -44,6 +47,7 @@ fn every_document_has_the_api_and_the_fields_of_its_version() {
                 json!([kubeadm, "ClusterConfiguration"]),
                 json!(["kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"]),
                 json!(["kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"]),
+                json!([kubeadm, "JoinConfiguration"]),
                 json!([kubeadm, "JoinConfiguration"]),
             ]
         );
@@ -268,8 +272,27 @@ fn a_join_holds_no_secret_and_no_place_for_one() {
             join["discovery"]["file"],
             json!({"kubeConfigPath": DISCOVERY_FILE})
         );
-        assert_eq!(join["discovery"].get("bootstrapToken"), None);
-        assert_eq!(join["discovery"].get("tlsBootstrapToken"), None);
+        assert_eq!(join.get("caCertPath"), None);
+        // kubeadm takes a drive letter for the scheme of a URL here, and wants one there.
+        let windows = document(&joining_on(cluster, Os::Windows), "JoinConfiguration");
+        assert_eq!(
+            windows["discovery"]["file"],
+            json!({"kubeConfigPath": "/ProgramData/wdev/cluster/discovery.conf"})
+        );
+        assert_eq!(windows["caCertPath"], "C:/etc/kubernetes/pki/ca.crt");
+        let registration = &windows["nodeRegistration"];
+        assert_eq!(
+            registration["criSocket"],
+            "npipe:////./pipe/containerd-containerd"
+        );
+        assert_eq!(
+            arguments(&registration["kubeletExtraArgs"])["node-ip"],
+            "192.168.56.11"
+        );
+        for join in [&join, &windows] {
+            assert_eq!(join["discovery"].get("bootstrapToken"), None);
+            assert_eq!(join["discovery"].get("tlsBootstrapToken"), None);
+        }
         let init = document(&cluster.init().unwrap(), "InitConfiguration");
         assert_eq!(init["bootstrapTokens"][0].get("token"), None);
         assert_eq!(init["bootstrapTokens"][0]["ttl"], "1m0s");

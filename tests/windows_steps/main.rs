@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cluster;
 mod container_runtime;
 mod features;
 mod first_contact;

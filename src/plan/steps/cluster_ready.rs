@@ -22,7 +22,7 @@ pub fn step(build: &Build) -> Result<Readiness> {
         .iter()
         .map(|node| (node.name.to_string(), node.address))
         .collect();
-    Ok(Readiness(GuestStep {
+    let script = GuestStep {
         id: "cluster-ready".to_owned(),
         title: "wait until the network plugin runs on every node".to_owned(),
         purpose: "the sandbox is usable only then".to_owned(),
@@ -36,5 +36,9 @@ pub fn step(build: &Build) -> Result<Readiness> {
         on_change: OnChange::Rerun,
         text: Some(nodes_ready(ADMIN, &nodes, patience(build))?),
         effects: vec![Effect::PodsReady(cni::manifest(build))],
-    }))
+    };
+    Ok(Readiness {
+        script,
+        own_kubelet: false,
+    })
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::guest::{GuestStep, done};
-use crate::channel::{Mode, Report, Script, Secret};
+use super::readiness::explain;
+use crate::channel::{Mode, Os, Report, Script, Secret};
 use crate::engine::step::{Context, Done, Probe, Step};
 use crate::error::{Failure, Kind, Result};
 use crate::names::LaneName;
@@ -24,6 +25,8 @@ pub struct Join {
     pub end: GuestStep,
     /// The control plane.
     pub control_plane: LaneName,
+    /// Whether the node runs a kubelet of the user's own.
+    pub own_kubelet: bool,
 }
 
 impl Join {
@@ -109,7 +112,13 @@ impl Step for Join {
         script.secrets = self.make_token(forget_node, cx).await?;
         let joined = cx.channel().run(&script, &cx.io).await;
         self.remove_token(cx).await;
-        Ok(done(joined?))
+        let explained = joined.map_err(|mut failure| {
+            if self.script.os == Os::Windows && failure.kind == Kind::Step {
+                explain(&mut failure, self.own_kubelet);
+            }
+            failure
+        });
+        Ok(done(explained?))
     }
 
     async fn verify(&self, cx: &Context, done: &Done) -> Result<()> {

@@ -42,6 +42,9 @@ pub fn needless(build: &Build) -> Option<String> {
     match (build.config.kube_proxy, build.config.cni.name) {
         // https://antrea.io/docs/main/docs/windows/: AntreaProxy replaces it.
         (_, CniName::Antrea) => Some("Antrea replaces kube-proxy on Windows".to_owned()),
+        (_, CniName::None) => {
+            Some("`cni: none`: your own network plugin decides what carries services".to_owned())
+        }
         (KubeProxy::None, _) => Some("`kube_proxy: none`".to_owned()),
         (KubeProxy::Hostprocess, _) => {
             Some("`kube_proxy: hostprocess`: it runs in the cluster".to_owned())

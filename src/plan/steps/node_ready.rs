@@ -26,7 +26,7 @@ pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 /// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<Readiness> {
     let timeouts = &build.config.timeouts;
-    Ok(Readiness(GuestStep {
+    let script = GuestStep {
         id: ID.to_owned(),
         title: "wait until the node is Ready".to_owned(),
         purpose: "a node that is not Ready runs no pods".to_owned(),
@@ -49,7 +49,11 @@ pub fn step(build: &Build) -> Result<Readiness> {
             },
             Effect::NodeReady,
         ],
-    }))
+    };
+    Ok(Readiness {
+        script,
+        own_kubelet: is_own(build),
+    })
 }
 
 /// A worker asks with its own credentials.

@@ -6,6 +6,7 @@ use super::Build;
 use super::control_plane::as_json;
 use super::guest::{GuestStep, inputs, limits};
 use super::join::Join;
+use super::node_ready::is_own;
 use crate::channel::effect::Condition;
 use crate::channel::{Effect, Os};
 use crate::engine::step::{Limits, OnChange};
@@ -72,6 +73,7 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Result<Join> {
         token,
         end,
         control_plane: control_plane.clone(),
+        own_kubelet: is_own(build),
     })
 }
 

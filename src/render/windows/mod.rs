@@ -22,6 +22,9 @@ use crate::error::{Failure, Kind, Result};
 
 pub use software::{Programs, container_runtime, fetch, kubernetes};
 
+/// Runs a program with exactly the words that it is given: `Invoke-WdevProgram`, `ConvertTo-WdevArgument`.
+pub(crate) const PROGRAM: &str = include_str!("../../../powershell/program.ps1");
+
 /// Where [`ssh_access`] looks for the archive of Win32-OpenSSH, with `/`.
 pub const SSH_ARCHIVE: &str = "C:/Windows/Temp/wdev-openssh.zip";
 

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
+use super::PROGRAM;
 use super::body;
-use crate::channel::powershell::PROGRAM;
 use crate::error::Result;
 use crate::render::kubernetes::KubeletService;
 
@@ -16,7 +16,7 @@ pub const CACHE: &str = r"C:\ProgramData\wdev\cache";
 /// What several scripts know of files and programs.
 pub(super) const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
 
-const LOGS: &str = include_str!("../../../powershell/parts/logs.ps1");
+pub(super) const LOGS: &str = include_str!("../../../powershell/parts/logs.ps1");
 pub(super) const SERVICES: &str = include_str!("../../../powershell/parts/services.ps1");
 pub(super) const KUBELET: &str = include_str!("../../../powershell/parts/kubelet.ps1");
 

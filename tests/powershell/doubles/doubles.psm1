@@ -3,7 +3,7 @@ Set-StrictMode -Version Latest
 
 foreach ($part in @(
     'world', 'boot', 'services', 'features', 'registry', 'network', 'firewall', 'hns', 'power', 'time', 'users', 'files',
-    'programs', 'tasks', 'system', 'handing_on', 'defender'
+    'programs', 'kubernetes', 'tasks', 'system', 'handing_on', 'defender'
 )) {
     . (Join-Path -Path $PSScriptRoot -ChildPath ($part + '.ps1'))
 }

@@ -31,6 +31,9 @@ function Set-DoubledService {
         }
     }
     $service.Status = $Status
+    if ($Name -eq 'kubelet' -and $Status -eq 'Running') {
+        Start-DoubledKubelet -World $World
+    }
     if ($Status -eq 'Stopped' -and $service.ContainsKey('Deleted')) {
         $World.services.Remove($Name)
     }
@@ -173,6 +176,8 @@ function Get-CimService {
         State = [string]$service.Status
         StartMode = $modes[[string]$service.StartType]
         PathName = [string]$service['PathName']
+        ExitCode = [int]$service['ExitCode']
+        ServiceSpecificExitCode = [int]$service['SpecificExitCode']
     }
 }
 
