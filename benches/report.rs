@@ -9,6 +9,7 @@ mod downloads;
 mod lanes;
 mod latency;
 mod machines;
+mod scripts;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -63,6 +64,7 @@ fn main() {
     }
     let mut rows = start_up();
     rows.extend(plans());
+    rows.extend(scripts::rows());
     rows.push(memory());
     rows.extend(engine_overhead());
     rows.extend(journal_append());

@@ -124,15 +124,6 @@ function Set-WdevKubeletRule {
     }
 }
 
-function Add-WdevPkiLink {
-    $link = 'C:\var\lib\kubelet\etc\kubernetes\pki'
-    if ($WdevData.linksPki -and -not (Test-Path -LiteralPath $link)) {
-        Add-WdevFolder -Path (Split-Path -Path $link -Parent)
-        $target = Resolve-WdevPath -Path 'C:\etc\kubernetes\pki'
-        [void](New-Item -ItemType 'SymbolicLink' -Path $link -Value $target)
-    }
-}
-
 # Whether the node is one of a cluster: then kubeadm has written what the kubelet needs.
 function Test-WdevJoined {
     Test-Path -LiteralPath 'C:\etc\kubernetes\kubelet.conf'
@@ -158,7 +149,9 @@ function Invoke-WdevRun {
         'C:\opt\cni\bin', 'C:\etc\cni\net.d', 'C:\tmp'
     )
     Add-WdevFolder -Path $folders
-    Add-WdevPkiLink
+    if ($WdevData.linksPki) {
+        Add-WdevPkiLink
+    }
     Install-WdevKubernetes
     $version = Get-WdevKubeletVersion
     Add-WdevMachinePath

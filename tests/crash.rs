@@ -10,6 +10,8 @@
     reason = "figures for who runs it with --nocapture"
 )]
 
+#[path = "crash/reboots.rs"]
+mod reboots;
 #[path = "crash/world.rs"]
 mod world;
 
@@ -36,6 +38,11 @@ fn undisturbed(seed: u64) -> (String, Vec<Event>) {
         "a clean run must end well"
     );
     (sandbox.essence(), sandbox.events())
+}
+
+/// A number from the environment.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 /// Runs until it is done; `after` says what is known of the first, crashed run.
@@ -225,9 +232,6 @@ fn a_crash_while_a_changed_configuration_is_carried_out() {
 #[test]
 fn random_faults_and_crashes_end_in_the_same_world() {
     let (clean, _) = undisturbed(0);
-    let number = |name: &str, default: u64| -> u64 {
-        std::env::var(name).map_or(default, |text| text.parse().unwrap())
-    };
     let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
         20_000
     } else {

@@ -6,6 +6,8 @@
 #![cfg(unix)]
 
 mod common;
+#[path = "real_worker/emulated.rs"]
+mod emulated;
 mod real;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-# The line that the kubelet's service is started by. Needs program.ps1 and parts/services.ps1.
+# The line that the kubelet's service is started by. Needs program.ps1, parts/services.ps1
+# and parts/programs.ps1.
 #
 # What `kubelet` is in the data of a script: before (the words that come before the arguments: what keeps the log,
 # and the kubelet itself), arguments (a list of name and value), after (the words behind them).
@@ -104,4 +105,14 @@ function Test-WdevKubeletService {
     $service = Get-WdevService -Name 'kubelet'
     $words = @(Get-WdevKubeletWord -Kubelet $Kubelet -FromKubeadm @(Read-WdevKubeadmFlag))
     $null -ne $service -and $service.PathName -ceq (Get-WdevKubeletLine -Words $words)
+}
+
+# kubeadm of before 1.23 looks for certificates below the kubelet's folder.
+function Add-WdevPkiLink {
+    $link = 'C:\var\lib\kubelet\etc\kubernetes\pki'
+    if (-not (Test-Path -LiteralPath $link)) {
+        Add-WdevFolder -Path (Split-Path -Path $link -Parent)
+        $target = Resolve-WdevPath -Path 'C:\etc\kubernetes\pki'
+        [void](New-Item -ItemType 'SymbolicLink' -Path $link -Value $target)
+    }
 }

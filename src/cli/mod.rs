@@ -10,6 +10,7 @@ mod fetch;
 mod halt;
 mod kubeconfig;
 mod kubectl;
+mod licence;
 mod list;
 mod lock;
 mod man;

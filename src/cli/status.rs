@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
+use super::licence::{self, Licence};
 use super::provider::{self, SimArguments};
 use super::run::block_on;
 use super::{Format, Globals, session};
@@ -68,6 +69,8 @@ struct NodeReport {
     /// `running`, `failed`, `interrupted` or `done`.
     phase: &'static str,
     failure: Option<Failure>,
+    /// Of a Windows node that has told.
+    licence: Option<Licence>,
 }
 
 pub(super) fn run(globals: &Globals, _arguments: &Arguments, ui: &Ui) -> Result<u8> {
@@ -172,6 +175,7 @@ fn describe(node: &Node, machine: Option<&Machine>, state: &State, running: bool
         step: None,
         phase: "done",
         failure: None,
+        licence: licence::licence(state, &node.name, jiff::Timestamp::now()),
     };
     for (key, record) in steps {
         match &record.status {
@@ -244,6 +248,11 @@ fn text(report: &Report) -> String {
         // Below the table, which has no room for it on 80 columns.
         if let Some(step) = step {
             let _ = writeln!(text, "{name}: {step} {phase}");
+        }
+    }
+    for NodeReport { name, licence, .. } in &report.nodes {
+        if let Some(warning) = licence.as_ref().and_then(Licence::warning) {
+            let _ = writeln!(text, "warning: {name}: {warning}");
         }
     }
     if let Some(Holder {

@@ -23,7 +23,9 @@ use wdev::names::{RunId, StepKey};
 use wdev::os::Os;
 use wdev::plan::node::{Role, nodes};
 use wdev::plan::{self, Target};
-use wdev::provider::sim::{self, Completion, Faults, Memory, RandomFaults, Settings, Sim, SimNode};
+use wdev::provider::sim::{
+    self, Completion, Fault, Faults, Memory, RandomFaults, Settings, Sim, SimNode,
+};
 use wdev::release::{self, Release};
 
 /// When the engine is dropped.
@@ -138,6 +140,13 @@ impl Sandbox {
                 random,
             },
         }
+    }
+
+    /// A sandbox in which this one fault strikes.
+    pub fn with_fault(workers: usize, seed: u64, fault: &str) -> Self {
+        let mut sandbox = Self::new(workers, seed, None);
+        sandbox.faults.scripted = vec![Fault::parse(fault).unwrap()];
+        sandbox
     }
 
     /// Changes the configuration for the runs that follow.

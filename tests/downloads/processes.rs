@@ -59,6 +59,7 @@ impl Project {
             source: None,
             built: &[],
             containerd: &wdev::config::default_containerd().unwrap(),
+            own_containerd: None,
             linux_workers: true,
             windows_workers: false,
         });

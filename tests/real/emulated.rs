@@ -1,6 +1,7 @@
 //! A sandbox of emulated machines in a temporary folder: own kernels, disks, boots and snapshots.
 //!
-//! The box is the one that `tests/real/prepare` makes. Workers are Linux machines (`WDEV_TESTBED=linux`).
+//! The box is the one that `tests/real/prepare` makes. Workers are Linux machines (`WDEV_TESTBED=linux`), but for
+//! [`Emulated::with_windows`].
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -42,6 +43,8 @@ pub struct Emulated {
     r#box: PathBuf,
     hooks: Vec<Hook>,
     memory: &'static str,
+    /// The box of the workers, where Vagrant is to take them for Windows.
+    windows: Option<PathBuf>,
     /// Further lines of `variables.yml`.
     settings: String,
     runs: Cell<u32>,
@@ -88,10 +91,24 @@ impl Emulated {
             r#box: r#box.into(),
             hooks,
             memory,
+            windows: None,
             settings,
             runs: Cell::new(0),
         };
         fs::create_dir(sandbox.folder.join("runs")).expect("folder for output");
+        sandbox.write();
+        Some(sandbox)
+    }
+
+    /// A control plane `cp` and a worker `winw1` that Vagrant takes for Windows. None, with the reason on
+    /// stderr, where there are no boxes.
+    pub fn with_windows(name: &str, number: u32) -> Option<Self> {
+        let Some(r#box) = std::env::var_os("WDEV_TEST_BOX_WORKER") else {
+            common::skip("the box of an emulated Windows; `tests/real/prepare` says why");
+            return None;
+        };
+        let mut sandbox = Self::new(name, number, &["winw1"], Vec::new())?;
+        sandbox.windows = Some(r#box.into());
         sandbox.write();
         Some(sandbox)
     }
@@ -113,10 +130,15 @@ impl Emulated {
 
     fn variables(&self) -> String {
         let machine = |node: &str| {
+            let windows = self.windows.as_ref().filter(|_| node != "cp");
+            let (suffix, more) = match windows {
+                Some(_) => ("-windows", "windows: \"2022\", communicator: ssh, "),
+                None => ("", ""),
+            };
             format!(
-                "{{name: {node}, box: {}, box_url: \"{}\", cpus: 2, memory: {}, address: {}}}",
+                "{{name: {node}, {more}box: {}{suffix}, box_url: \"{}\", cpus: 2, memory: {}, address: {}}}",
                 self.box_name(),
-                self.r#box.display(),
+                windows.unwrap_or(&self.r#box).display(),
                 self.memory,
                 self.address(node)
             )
@@ -164,7 +186,10 @@ impl Emulated {
         command
             .args(args)
             .current_dir(&self.folder)
-            .env("WDEV_TESTBED", "linux")
+            .env(
+                "WDEV_TESTBED",
+                if self.windows.is_none() { "linux" } else { "" },
+            )
             .env("WDEV_HOME", self.folder.join("home"))
             .env("VAGRANT_HOME", self.folder.join("vagrant home"));
         Run::start(command, &self.folder.join(format!("runs/{number}")))
@@ -222,14 +247,9 @@ impl Emulated {
             virsh(&["pool-refresh", &pool]).expect("libvirt looks");
             all.extend(listed(&["vol-list", &pool]));
         }
-        let name = self.base_name();
-        all.retain(|volume| volume.starts_with(&name));
+        let name = self.box_name();
+        all.retain(|volume| volume.starts_with(&name) && volume.contains(BASE));
         all
-    }
-
-    /// What the names of the box's base volumes begin with.
-    fn base_name(&self) -> String {
-        format!("{}{BASE}", self.box_name())
     }
 
     /// Names of this sandbox: `wdev-SANDBOX-HASH…`, where the hash is of the folder.

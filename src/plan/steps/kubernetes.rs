@@ -76,13 +76,13 @@ fn script_on_windows(build: &Build, names: &[&str]) -> Result<String> {
     let (config, node) = (build.config, build.node);
     let mut workers = config.workers.iter();
     let worker = workers.find(|worker| worker.name == node.name.as_str());
-    let (none, no_taints) = (BTreeMap::new(), Vec::new());
+    let (no_labels, untainted) = (BTreeMap::new(), Vec::new());
     let member = Member {
         name: node.name.as_str(),
         address: node.address,
         os: node.os,
-        labels: worker.map_or(&none, |worker| &worker.labels),
-        taints: worker.map_or(&no_taints, |worker| &worker.taints),
+        labels: worker.map_or(&no_labels, |worker| &worker.labels),
+        taints: worker.map_or(&untainted, |worker| &worker.taints),
     };
     let cluster = Cluster::new(config, build.release)?;
     windows::kubernetes(&windows::Programs {

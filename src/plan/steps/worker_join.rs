@@ -11,8 +11,9 @@ use crate::channel::{Effect, Os};
 use crate::engine::step::{Limits, OnChange};
 use crate::error::Result;
 use crate::names::LaneName;
+use crate::release::kubelet_windows::links_pki;
 use crate::render::kubernetes::{Cluster, Member, socket};
-use crate::render::linux_cluster;
+use crate::render::{linux_cluster, windows};
 
 /// Joins a worker with a fresh token.
 ///
@@ -77,24 +78,38 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Result<Join> {
 fn text(build: &Build) -> Result<Option<String>> {
     let (config, node) = (build.config, build.node);
     let mut workers = config.workers.iter();
-    let worker = workers.find(|worker| worker.name == node.name.as_str());
-    let (Os::Linux, Some(worker)) = (node.os, worker) else {
+    let Some(worker) = workers.find(|worker| worker.name == node.name.as_str()) else {
         return Ok(None);
     };
-    let joining = Cluster::new(config, build.release)?.join(&Member {
+    let cluster = Cluster::new(config, build.release)?;
+    let member = Member {
         name: &worker.name,
         address: node.address,
         os: node.os,
         labels: &worker.labels,
         taints: &worker.taints,
-    })?;
-    linux_cluster::join(&linux_cluster::Join {
-        node: &worker.name,
-        address: node.address,
-        control_plane: config.control_plane.address,
-        socket: socket(node.os),
-        config: &joining,
-        also: &as_json(&config.kubernetes.feature_gates),
-    })
-    .map(Some)
+    };
+    let joining = cluster.join(&member)?;
+    let also = as_json(&config.kubernetes.feature_gates);
+    let text = match node.os {
+        Os::Linux => linux_cluster::join(&linux_cluster::Join {
+            node: &worker.name,
+            address: node.address,
+            control_plane: config.control_plane.address,
+            socket: socket(node.os),
+            config: &joining,
+            also: &also,
+        }),
+        Os::Windows => windows::join(&windows::Join {
+            node: &worker.name,
+            address: node.address,
+            control_plane: config.control_plane.address,
+            config: &joining,
+            also: &also,
+            kubelet: &cluster.kubelet_service(&member, node.machine.memory_mib)?,
+            links_pki: links_pki(build.release.kubernetes.minor()),
+            patience: windows::Patience::default(),
+        }),
+    };
+    text.map(Some)
 }

@@ -29,6 +29,25 @@ pub const AUDIT_FOLDER: &str = "/var/log/kubernetes/audit";
 /// one. Upstream: cmd/kubeadm/app/discovery/file/file.go.
 pub const DISCOVERY_FILE: &str = "/run/wdev/discovery.conf";
 
+/// The same on a Windows node, readable for administrators only. It is named from the root of the drive that
+/// kubeadm is run from: with a drive letter kubeadm takes it for a URL, whose scheme is not `https`. Upstream:
+/// `ValidateDiscoveryKubeConfigPath` in cmd/kubeadm/app/apis/kubeadm/validation/validation.go.
+pub const DISCOVERY_FILE_ON_WINDOWS: &str = "/ProgramData/wdev/cluster/discovery.conf";
+
+/// Where kubeadm writes the cluster's certificate on a Windows node; there it must have a drive letter.
+/// Upstream: `ValidateJoinConfiguration` in the same file, and
+/// `cmd/kubeadm/app/apis/kubeadm/v1beta3/defaults_windows.go`.
+const CA_ON_WINDOWS: &str = "C:/etc/kubernetes/pki/ca.crt";
+
+/// The discovery file of a node with this system, as kubeadm is told of it.
+#[must_use]
+pub const fn discovery_file(os: Os) -> &'static str {
+    match os {
+        Os::Linux => DISCOVERY_FILE,
+        Os::Windows => DISCOVERY_FILE_ON_WINDOWS,
+    }
+}
+
 #[derive(Serialize)]
 struct Taint {
     key: String,
@@ -92,6 +111,7 @@ struct Join {
     wait: String,
     node: Node,
     discovery_file: &'static str,
+    ca_path: Option<&'static str>,
 }
 
 impl Cluster<'_> {
@@ -144,8 +164,8 @@ impl Cluster<'_> {
         render("templates/kubernetes/kubeadm-init.yaml.tera", &view)
     }
 
-    /// The configuration of `kubeadm join` for a worker, which finds the cluster and its token in
-    /// [`DISCOVERY_FILE`].
+    /// The configuration of `kubeadm join` for a worker, which finds the cluster and its token in the
+    /// [`discovery_file`] of its system.
     ///
     /// # Errors
     /// `Configuration` for what this version cannot be told.
@@ -157,7 +177,8 @@ impl Cluster<'_> {
             pull_policy_in_api: self.api.image_pull_policy,
             wait: self.wait(),
             node: self.node(member, Some(member.taints))?,
-            discovery_file: DISCOVERY_FILE,
+            discovery_file: discovery_file(member.os),
+            ca_path: (member.os == Os::Windows).then_some(CA_ON_WINDOWS),
         };
         render("templates/kubernetes/kubeadm-join.yaml.tera", &view)
     }

@@ -21,7 +21,9 @@ use crate::release::images::Images;
 use crate::release::kubeadm::Api;
 
 pub use containerd::Variant;
-pub use kubeadm::{AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, PORT};
+pub use kubeadm::{
+    AUDIT_FOLDER, AUDIT_POLICY, DISCOVERY_FILE, DISCOVERY_FILE_ON_WINDOWS, PORT, discovery_file,
+};
 pub use kubelet::{DROP_IN, UNIT};
 pub use kubelet_windows::{BIN_FOLDER, KUBELET_LOG, KubeletService};
 

@@ -6,10 +6,12 @@
 //! (`powershell/parts/`) between the two. A script begins with its help, which stays at the very beginning of
 //! what is written, where `Get-Help` looks for it. `channel::wrap_windows` tells what a body may call.
 
+mod cluster;
 mod data;
 pub mod prepare;
 mod software;
 
+pub use cluster::{Join, Patience, Ready, join, node_ready};
 pub use data::literal;
 
 use std::net::Ipv4Addr;

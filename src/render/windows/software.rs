@@ -14,11 +14,11 @@ use crate::render::kubernetes::KubeletService;
 pub const CACHE: &str = r"C:\ProgramData\wdev\cache";
 
 /// What several scripts know of files and programs.
-const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
+pub(super) const PROGRAMS: &str = include_str!("../../../powershell/parts/programs.ps1");
 
 const LOGS: &str = include_str!("../../../powershell/parts/logs.ps1");
-const SERVICES: &str = include_str!("../../../powershell/parts/services.ps1");
-const KUBELET: &str = include_str!("../../../powershell/parts/kubelet.ps1");
+pub(super) const SERVICES: &str = include_str!("../../../powershell/parts/services.ps1");
+pub(super) const KUBELET: &str = include_str!("../../../powershell/parts/kubelet.ps1");
 
 /// Installs containerd and crictl from the artifacts of these names, and starts containerd.
 /// Fact: `containerd`, the version that runs.
