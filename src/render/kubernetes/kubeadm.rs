@@ -36,7 +36,7 @@ pub const DISCOVERY_FILE_ON_WINDOWS: &str = "/ProgramData/wdev/cluster/discovery
 
 /// Where kubeadm writes the cluster's certificate on a Windows node; there it must have a drive letter.
 /// Upstream: `ValidateJoinConfiguration` in the same file, and
-/// cmd/kubeadm/app/apis/kubeadm/v1beta3/defaults_windows.go.
+/// `cmd/kubeadm/app/apis/kubeadm/v1beta3/defaults_windows.go`.
 const CA_ON_WINDOWS: &str = "C:/etc/kubernetes/pki/ca.crt";
 
 /// The discovery file of a node with this system, as kubeadm is told of it.
