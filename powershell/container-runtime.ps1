@@ -154,6 +154,7 @@ function Invoke-WdevRun {
     if (-not (Test-WdevInstalled -Name 'crictl')) {
         Install-WdevArchive -Name 'crictl' -Folder '' -Program 'crictl.exe' -To 'C:\k'
     }
+    Remove-WdevUnpacked -Name 'containerd', 'crictl'
     foreach ($file in Get-WdevCrictlFile) {
         [void](Set-WdevText -Path $file -Text $WdevData.crictl)
     }

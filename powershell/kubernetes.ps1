@@ -153,6 +153,9 @@ function Invoke-WdevRun {
         Add-WdevPkiLink
     }
     Install-WdevKubernetes
+    foreach ($name in $WdevData.names) {
+        Remove-WdevOldProgram -To (Get-WdevProgramPath -Name $name)
+    }
     $version = Get-WdevKubeletVersion
     Add-WdevMachinePath
     Set-WdevKubeletRule

@@ -63,6 +63,12 @@ function Install-WdevProgram {
         }
         Move-Item -LiteralPath $new -Destination $To
     }
+    Remove-WdevOldProgram -To $To
+}
+
+# Removes what is left of programs that were once in the place of `To`, also by a run that was ended.
+function Remove-WdevOldProgram {
+    param([string]$To)
     $folder = Split-Path -Path $To -Parent
     foreach ($left in @(Get-ChildItem -LiteralPath $folder -Filter ((Split-Path -Path $To -Leaf) + '.old*'))) {
         try {
@@ -120,7 +126,8 @@ function Test-WdevInstalled {
     $wrong.Count -eq 0
 }
 
-# Unpacks the archive of an artifact and puts the files of its folder `Folder` into `To`. `Program` must be one.
+# Unpacks the archive of an artifact and puts the files of its folder `Folder` into `To`. `Program` must be one. What it
+# has unpacked is left for Remove-WdevUnpacked.
 function Install-WdevArchive {
     param([string]$Name, [string]$Folder, [string]$Program, [string]$To)
     $archive = Get-WdevArtifact -Name $Name
@@ -145,5 +152,11 @@ function Install-WdevArchive {
         $receipt += (Get-WdevHash -Path $target) + ' ' + $target
     }
     Write-WdevFile -Path ($archive + '.installed') -Text (($receipt + '') -join "`n")
-    Remove-WdevFile -Path $unpacked
+}
+
+function Remove-WdevUnpacked {
+    param([string[]]$Name)
+    foreach ($one in $Name) {
+        Remove-WdevFile -Path ($WdevData.cache + '\' + $one + '.unpacked')
+    }
 }
