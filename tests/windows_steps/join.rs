@@ -83,21 +83,56 @@ fn in_the_end(node: &Node) -> Value {
     })
 }
 
+/// Runs the join in every way on nodes that `maker` makes, and holds that they are good ones in the end. Returns
+/// one of them.
+fn joins_in_every_way(name: &str, maker: &dyn Fn() -> Option<Node>) -> Option<Node> {
+    let (body, ca) = (body(), given(CA));
+    every_way(&Scene {
+        name,
+        body: &body,
+        secrets: &[("join_token", TOKEN), ("cluster_ca", ca.as_str())],
+        node: maker,
+        boot: &|_| {},
+        state: &in_the_end,
+    });
+    let node = maker()?;
+    let _ = run(&node, &body).done();
+    let end = in_the_end(&node);
+    assert_eq!(
+        end["kubelet"]["PathName"],
+        "C:\\k\\kube-log-runner.exe C:\\k\\kubelet.exe --hostname-override=winw1 --node-ip=192.168.56.11 \
+         \"--node-labels=it's=a \\\"label\\\"\" --pod-infra-container-image=k8s/pause:3.9 --v=2 --windows-service"
+    );
+    assert_eq!(end["kubelet"]["Status"], "Running");
+    assert_eq!(end["credentials"], "id: one");
+    assert_eq!(end["ca"], CA);
+    assert_eq!(
+        (&end["bootstrap"], &end["begun"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(end["token"], json!([]));
+    assert_eq!(end["cluster"]["nodes"]["winw1"]["address"], "192.168.56.11");
+    Some(node)
+}
+
+/// What kubeadm writes for the kubelet: what its service has already, and more.
+fn flags(world: &mut Value) {
+    let flags = "--node-ip=192.168.56.11 --pod-infra-container-image=k8s/pause:3.9 --v=2";
+    world["cluster"]["flags"] = json!(flags);
+}
+
 #[test]
-fn a_node_joins_whatever_it_was_and_whatever_ends_the_step() {
-    let body = body();
-    let ca = given(CA);
-    let secrets = [("join_token", TOKEN), ("cluster_ca", ca.as_str())];
-    let flags = |world: &mut Value| {
-        world["cluster"]["flags"] =
-            json!(r"--node-ip=192.168.56.11 --pod-infra-container-image=k8s/pause:3.9 --v=2");
-    };
-    let untouched = || node(&world(flags));
-    let half = || {
+fn an_untouched_node_joins_whatever_ends_the_step() {
+    let _ = joins_in_every_way("join, untouched", &|| node(&world(flags)));
+}
+
+#[test]
+fn a_node_of_another_cluster_is_reset_and_joins_whatever_ends_the_step() {
+    let joined = joins_in_every_way("join, half", &|| {
         let node = node(&world(|world| {
             flags(world);
             world["services"]["kubelet"]["Status"] = json!("Running");
-            world["cluster"]["sandboxes"] = json!(["0123456789abcdef0", "fedcba98765432100"]);
+            world["cluster"]["sandboxes"] = json!(["0123456789abcdef0"]);
         }))?;
         for (file, text) in [
             ("c/etc/kubernetes/pki/ca.crt", "of another cluster"),
@@ -114,53 +149,30 @@ fn a_node_joins_whatever_it_was_and_whatever_ends_the_step() {
             std::fs::write(path, text).unwrap();
         }
         Some(node)
-    };
-    let joined = || {
+    });
+    let Some(node) = joined else { return };
+    assert_eq!(node.read("c/etc/cni/net.d/own.conf"), "a plugin's");
+    assert!(!node.path("c/var/lib/kubelet/pki/kubelet.key").exists());
+    assert_eq!(node.world()["cluster"]["sandboxes"], json!([]));
+}
+
+#[test]
+fn a_joined_node_gets_what_it_lacks_whatever_ends_the_step() {
+    let joined = joins_in_every_way("join, joined", &|| {
         let node = node(&world(flags))?;
-        let _ = run(&node, &body).done();
-        change(&node, |world| world["log"] = json!([]));
-        // What it lacks makes it do something.
+        let _ = run(&node, &body()).done();
         change(&node, |world| {
-            world["services"]["kubelet"]["PathName"] = json!(r"C:\k\kubelet.exe");
+            world["log"] = json!([]);
+            world["services"]["kubelet"]["PathName"] =
+                json!(r"C:\k\kubelet.exe --hostname-override=winw1");
         });
         Some(node)
-    };
-    let makers: [(&str, &dyn Fn() -> Option<Node>); 3] = [
-        ("untouched", &untouched),
-        ("half", &half),
-        ("joined", &joined),
-    ];
-    let mut ends = BTreeMap::new();
-    for (name, maker) in makers {
-        every_way(&Scene {
-            name: &format!("join, {name}"),
-            body: &body,
-            secrets: &secrets,
-            node: maker,
-            boot: &|_| {},
-            state: &in_the_end,
-        });
-        let Some(node) = maker() else { return };
-        let _ = run(&node, &body).done();
-        let mut end = in_the_end(&node);
-        end.as_object_mut().unwrap().remove("cni");
-        ends.insert(name, end);
-        if name == "half" {
-            assert_eq!(node.read("c/etc/cni/net.d/own.conf"), "a plugin's");
-            assert!(!node.path("c/var/lib/kubelet/pki/kubelet.key").exists());
-        }
-        assert_eq!(
-            node.world()["services"]["kubelet"]["PathName"],
-            "C:\\k\\kube-log-runner.exe C:\\k\\kubelet.exe --hostname-override=winw1 --node-ip=192.168.56.11 \
-             \"--node-labels=it's=a \\\"label\\\"\" --pod-infra-container-image=k8s/pause:3.9 --v=2 --windows-service"
-        );
-    }
-    assert_eq!(ends["untouched"], ends["half"]);
-    assert_eq!(ends["untouched"], ends["joined"]);
-    assert_eq!(ends["joined"]["token"], json!([]));
-    assert_eq!(
-        ends["joined"]["cluster"]["nodes"]["winw1"]["address"],
-        "192.168.56.11"
+    });
+    let Some(node) = joined else { return };
+    let log = node.log();
+    assert!(
+        !log.iter().any(|said| said.starts_with("kubeadm.exe")),
+        "{log:?}"
     );
 }
 
@@ -263,7 +275,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         )
     );
     change(&node, |world| {
-        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15");
+        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15")
     });
     let (told, why) = state(&node, &body);
     assert_eq!(told.as_deref(), Some("half"));
@@ -287,7 +299,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         "the kubelet does not start by itself"
     );
     change(&node, |world| {
-        world["services"]["kubelet"]["Status"] = json!("Stopped");
+        world["services"]["kubelet"]["Status"] = json!("Stopped")
     });
     assert_eq!(state(&node, &body).1, "the kubelet does not run");
     let _ = run(&node, &body).done();
@@ -301,7 +313,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
 fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     let body = body();
     let Some(node) = node(&world(|world| {
-        world["cluster"]["tokens"][TOKEN] = json!("expired");
+        world["cluster"]["tokens"][TOKEN] = json!("expired")
     })) else {
         return;
     };
@@ -319,7 +331,7 @@ fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     assert_eq!(files_with(&node, TOKEN), [""; 0]);
     assert_eq!(state(&node, &body).0.as_deref(), Some("untouched"));
     change(&node, |world| {
-        world["cluster"]["tokens"][TOKEN] = json!("valid");
+        world["cluster"]["tokens"][TOKEN] = json!("valid")
     });
     let _ = run(&node, &body).done();
 }
