@@ -1,7 +1,6 @@
 <#
 .SYNOPSIS
-Installs the Windows features that a Kubernetes node needs, asks for the reboots that they need, and makes the
-host network service ready.
+Installs the Windows features that a Kubernetes node needs, and asks for the reboots that they need.
 
 .DESCRIPTION
 Reads from $WdevData:
@@ -9,8 +8,7 @@ Reads from $WdevData:
   enabled   components as `Get-WindowsOptionalFeature` names them, to be enabled
   disabled  components to be disabled: the hypervisor of Hyper-V, on a machine that cannot run one
 
-Changes on the node: these features and components; the service hns, which starts by itself from then on; an HNS
-network `nat` that a container engine has left behind.
+Changes on the node: these features and components.
 
 Reports: a reboot that is wanted. Only the state of a feature decides about it (`InstallPending`,
 `EnablePending`, ...), and no exit code: a run that was killed after it installed something still finds what it did.
@@ -20,7 +18,6 @@ To look at it by hand:
   Get-WindowsFeature -Name Containers, Hyper-V
   Get-WindowsOptionalFeature -Online -FeatureName Microsoft-Hyper-V-Online
   Test-Path 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending'
-  Get-Service hns; Get-HnsNetwork
 
 .NOTES
 https://learn.microsoft.com/powershell/module/servermanager/install-windowsfeature
@@ -147,7 +144,6 @@ function Invoke-WdevRun {
         Request-WdevReboot
         return
     }
-    Repair-WdevHns
     if (@(Get-WdevPendingReboot).Count -gt 0) {
         Request-WdevReboot
     }
@@ -168,9 +164,5 @@ function Invoke-WdevProbe {
     if ($waits.Count -gt 0) {
         Request-WdevReboot
         Stop-WdevProbe -Reason ('Windows waits for a reboot, because of: ' + ($waits -join ', '))
-    }
-    $complaint = Get-WdevHnsComplaint
-    if ($null -ne $complaint) {
-        Stop-WdevProbe -Reason $complaint
     }
 }

@@ -13,7 +13,7 @@ use super::steps::host::SimulatedHostStep;
 use super::steps::machine::Machine;
 use super::steps::{
     Build, address, clock, cluster_ready, cni, computer_name, container_runtime, control_plane,
-    dns, download, facts, features, first_contact, hook, hosts, images, kernel, kube_proxy,
+    dns, download, facts, features, first_contact, hns, hook, hosts, images, kernel, kube_proxy,
     kubeconfig, kubernetes, node_ready, proxy, swap, worker_join,
 };
 use crate::channel::Os;
@@ -139,6 +139,7 @@ fn worker_lane(target: &Target, build: &Build, control_plane: &LaneName) -> Resu
             steps.push(computer_name::step(build)?);
             steps.push(first_contact::step(build)?);
             steps.push(features::step(build)?);
+            steps.push(hns::step(build)?);
             steps.hooks(build, "prepare")?;
         }
     }

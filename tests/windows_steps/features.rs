@@ -62,7 +62,7 @@ fn hyper_v_comes_without_its_hypervisor_however_often_it_is_interrupted() {
         name: "features: Hyper-V without a hypervisor",
         body: &body,
         secrets: &[],
-        node: &|| Node::new(&json!({"hns": {"networks": [{"Name": "nat", "Type": "nat"}]}})),
+        node: &|| Node::new(&json!({})),
         boot: &Node::boot,
         state: &state,
     });
@@ -94,19 +94,22 @@ fn a_reboot_is_wanted_by_the_state_of_a_feature_and_it_is_active_only_then() {
     assert_eq!(node.log().len(), 1);
 
     node.boot();
+    assert_eq!(node.probe(&body), None);
+    assert_eq!(node.log().len(), 1);
+
+    // What came with it does not start by itself at first.
+    let hns = prepare::hns().unwrap();
     assert_eq!(
-        node.probe(&body).unwrap(),
+        node.probe(&hns).unwrap(),
         "the service hns does not start by itself"
     );
-    let report = node.call(&body, Mode::Run).done();
-    assert!(report.in_place && !report.reboot_wanted);
+    assert!(node.call(&hns, Mode::Run).done().in_place);
     assert_eq!(
         node.log()[1..],
         ["Set-Service hns Automatic", "Start-Service hns"]
     );
-    // And it runs after every boot.
     node.boot();
-    assert_eq!(node.probe(&body), None);
+    assert_eq!(node.probe(&hns), None);
 }
 
 #[test]
@@ -215,13 +218,40 @@ fn one_more_reboot_is_asked_for_while_windows_waits_for_one() {
     assert_eq!(node.probe(&body), None);
 }
 
+/// A node with the feature, and HNS as its step leaves it.
+fn hns_ready(body: &str) -> Option<Node> {
+    let node = ready(&plain())?;
+    assert!(node.call(body, Mode::Run).done().in_place);
+    Some(node)
+}
+
+#[test]
+fn the_host_network_service_is_made_ready_however_often_it_is_interrupted() {
+    every_way(&Scene {
+        name: "hns",
+        body: &prepare::hns().unwrap(),
+        secrets: &[],
+        node: &|| {
+            let node = ready(&plain())?;
+            let nat = json!({"Name": "nat", "Type": "nat"});
+            let says = "The object exporter specified was not found";
+            node.change(|world| {
+                world["hns"] = json!({"networks": [nat], "says": says, "heals": "restart"});
+            });
+            Some(node)
+        },
+        boot: &Node::boot,
+        state: &state,
+    });
+}
+
 #[test]
 fn a_broken_host_network_service_is_repaired() {
-    let body = plain();
+    let body = prepare::hns().unwrap();
     let data = "c/ProgramData/Microsoft/Windows/HNS/HNS.data";
     let says = "The object exporter specified was not found";
     for (heals, forgets) in [("restart", false), ("data", true)] {
-        let Some(node) = ready(&body) else { return };
+        let Some(node) = hns_ready(&body) else { return };
         std::fs::create_dir_all(node.path(data).parent().unwrap()).unwrap();
         std::fs::write(node.path(data), "networks").unwrap();
         node.change(|world| {
@@ -237,7 +267,7 @@ fn a_broken_host_network_service_is_repaired() {
         assert_eq!(!node.path(data).exists(), forgets, "{heals}");
     }
 
-    let Some(node) = ready(&body) else { return };
+    let Some(node) = hns_ready(&body) else { return };
     node.change(|world| world["hns"] = json!({"networks": [], "says": says}));
     let why = node.call(&body, Mode::Run).why();
     assert!(
@@ -252,8 +282,8 @@ fn a_broken_host_network_service_is_repaired() {
 
 #[test]
 fn only_the_nat_network_that_nobody_uses_is_removed() {
-    let body = plain();
-    let Some(node) = ready(&body) else { return };
+    let body = prepare::hns().unwrap();
+    let Some(node) = hns_ready(&body) else { return };
     let of_plugin = json!({"Name": "Calico", "Type": "L2Bridge"});
     let nat = json!({"Name": "nat", "Type": "nat"});
     node.change(|world| world["hns"] = json!({"networks": [nat, of_plugin]}));

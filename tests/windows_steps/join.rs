@@ -275,7 +275,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         )
     );
     change(&node, |world| {
-        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15")
+        world["cluster"]["nodes"]["winw1"]["address"] = json!("10.0.2.15");
     });
     let (told, why) = state(&node, &body);
     assert_eq!(told.as_deref(), Some("half"));
@@ -299,7 +299,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
         "the kubelet does not start by itself"
     );
     change(&node, |world| {
-        world["services"]["kubelet"]["Status"] = json!("Stopped")
+        world["services"]["kubelet"]["Status"] = json!("Stopped");
     });
     assert_eq!(state(&node, &body).1, "the kubelet does not run");
     let _ = run(&node, &body).done();
@@ -313,7 +313,7 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
 fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     let body = body();
     let Some(node) = node(&world(|world| {
-        world["cluster"]["tokens"][TOKEN] = json!("expired")
+        world["cluster"]["tokens"][TOKEN] = json!("expired");
     })) else {
         return;
     };
@@ -331,7 +331,7 @@ fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     assert_eq!(files_with(&node, TOKEN), [""; 0]);
     assert_eq!(state(&node, &body).0.as_deref(), Some("untouched"));
     change(&node, |world| {
-        world["cluster"]["tokens"][TOKEN] = json!("valid")
+        world["cluster"]["tokens"][TOKEN] = json!("valid");
     });
     let _ = run(&node, &body).done();
 }

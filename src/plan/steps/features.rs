@@ -40,7 +40,6 @@ pub fn step(build: &Build) -> Result<GuestStep> {
         effects: all
             .into_iter()
             .map(|name| Effect::Feature(name.clone()))
-            .chain([Effect::Hns])
             .collect(),
     })
 }

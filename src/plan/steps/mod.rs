@@ -56,6 +56,7 @@ pub mod facts;
 pub mod features;
 pub mod first_contact;
 pub mod guest;
+pub mod hns;
 pub mod hook;
 pub mod host;
 pub mod hosts;

@@ -10,9 +10,7 @@ use crate::release::windows_node::{WantedFeatures, preparation};
 /// Functions that several scripts share.
 const REGISTRY: &str = include_str!("../../../powershell/parts/registry.ps1");
 const REBOOT: &str = include_str!("../../../powershell/parts/reboot.ps1");
-/// Whether the host network service is ready (`Get-WdevHnsComplaint`), and what makes it so
-/// (`Repair-WdevHns`).
-pub const HNS: &str = include_str!("../../../powershell/parts/hns.ps1");
+const HNS: &str = include_str!("../../../powershell/parts/hns.ps1");
 
 /// Looks at what the machine is, refuses what is not Windows Server `windows`, and makes the rest quiet and
 /// reachable. Its clock may differ from the host's by `tolerance_ms`.
@@ -73,7 +71,21 @@ pub fn first_contact(windows: &str, tolerance_ms: i64) -> Result<String> {
     body(script, &[REGISTRY], &data)
 }
 
-/// Installs these features, asks for the reboots that they need, and makes the host network service ready.
+/// Makes the host network service ready for a network plugin.
+///
+/// # Errors
+/// None: it has no data.
+pub fn hns() -> Result<String> {
+    #[derive(Serialize)]
+    struct Data {}
+    body(
+        include_str!("../../../powershell/hns.ps1"),
+        &[HNS],
+        &Data {},
+    )
+}
+
+/// Installs these features, and asks for the reboots that they need.
 ///
 /// # Errors
 /// `Configuration` when a name holds a NUL character.
@@ -90,5 +102,5 @@ pub fn features(wanted: &WantedFeatures) -> Result<String> {
         disabled: &wanted.disabled,
     };
     let script = include_str!("../../../powershell/features.ps1");
-    body(script, &[REGISTRY, REBOOT, HNS], &data)
+    body(script, &[REGISTRY, REBOOT], &data)
 }
