@@ -89,6 +89,11 @@ pub fn allowed_skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: needs {what}", test_name());
 }
 
+/// Whether full counts are asked for (`WDEV_TEST_SOAK=1`).
+pub fn is_soak() -> bool {
+    std::env::var("WDEV_TEST_SOAK").as_deref() == Ok("1")
+}
+
 /// Says something on stderr that whoever runs the tests is to see.
 pub fn say(text: &str) {
     // Not `eprintln!`: that is captured.

@@ -417,6 +417,7 @@ fn each_failure_says_what_was_seen_and_the_next_run_goes_on() {
     let Some(node) = ready(&json!({})) else {
         return;
     };
+    assert!(run(&node).done().in_place);
     node.change(|world| {
         let deleted = json!({
             "Name": "kubelet", "Status": "Running", "StartType": "Automatic", "Deleted": true, "PathName": "x\\y.exe",
