@@ -233,11 +233,7 @@ fn a_crash_while_a_changed_configuration_is_carried_out() {
 #[test]
 fn random_faults_and_crashes_end_in_the_same_world() {
     let (clean, _) = undisturbed(0);
-    let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
-        20_000
-    } else {
-        2_000
-    };
+    let all = common::count(2_000, 20_000).into();
     let (first, seeds) = (number("WDEV_TEST_SEED", 1), number("WDEV_TEST_SEEDS", all));
     let began = std::time::Instant::now();
     let (crashes, retries) = (AtomicUsize::new(0), AtomicUsize::new(0));

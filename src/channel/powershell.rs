@@ -12,14 +12,13 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::wrap::fill;
 use crate::error::{Failure, Kind, Result};
 use crate::render::quote::POWERSHELL;
+use crate::render::windows::PROGRAM;
 
 const EXEC: &str = include_str!("../../templates/windows/exec.ps1.in");
 const RUN: &str = include_str!("../../templates/windows/run.ps1.in");
 const RECEIVE: &str = include_str!("../../templates/windows/receive.ps1.in");
 const SEND: &str = include_str!("../../templates/windows/send.ps1.in");
 const BOOT: &str = include_str!("../../templates/windows/boot-identity.ps1.in");
-/// The function `Invoke-WdevProgram`.
-pub(crate) use crate::render::windows::PROGRAM;
 /// The function `Get-WdevBootIdentity`.
 pub(super) const BOOT_IDENTITY: &str = include_str!("../../powershell/boot-identity.ps1");
 

@@ -94,6 +94,11 @@ pub fn is_soak() -> bool {
     std::env::var("WDEV_TEST_SOAK").as_deref() == Ok("1")
 }
 
+/// `soak` in a soak, else `once`.
+pub fn count(once: u32, soak: u32) -> u32 {
+    if is_soak() { soak } else { once }
+}
+
 /// Says something on stderr that whoever runs the tests is to see.
 pub fn say(text: &str) {
     // Not `eprintln!`: that is captured.

@@ -65,11 +65,7 @@ fn classes(seed: u64, clean: &str) -> String {
 #[test]
 fn faults_around_reboots_end_in_the_same_world_or_in_an_error_that_the_next_run_mends() {
     let (clean, _) = undisturbed(0);
-    let all = if std::env::var_os("WDEV_TEST_SOAK").is_some() {
-        10_000
-    } else {
-        400
-    };
+    let all = crate::common::count(400, 10_000).into();
     let (first, seeds) = (number("WDEV_TEST_SEED", 1), number("WDEV_TEST_SEEDS", all));
     let found = Mutex::new(BTreeMap::<String, usize>::new());
     share_out((first..first + seeds).collect(), |seed| {

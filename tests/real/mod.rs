@@ -32,10 +32,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| value == "1")
 }
 
-/// `soak` in a soak (`WDEV_TEST_SOAK=1`), else `once`.
-pub fn count(once: u32, soak: u32) -> u32 {
-    if is_set("WDEV_TEST_SOAK") { soak } else { once }
-}
+pub use crate::common::count;
 
 /// Lines of `variables.yml` for tests of machines alone: nothing is downloaded, and `up` ends where it needs
 /// the first file. See [`at_the_downloads`].

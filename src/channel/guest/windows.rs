@@ -7,6 +7,7 @@ use crate::channel::wrap::Layout;
 use crate::channel::wrap_windows::{ROOT, layout, wrap_windows_in};
 use crate::error::{Failure, Kind, Result};
 use crate::render::quote::POWERSHELL;
+use crate::render::windows::PROGRAM;
 
 const ERRANDS: &str = include_str!("../../../powershell/errands.ps1");
 
@@ -76,7 +77,7 @@ impl Guest for Windows {
         };
         Ok(format!(
             "$WdevData = @{{ {data} }}\n$WdevErrand = 'Invoke-Wdev{function}'\n{}\n{}\n{ERRANDS}",
-            powershell::PROGRAM,
+            PROGRAM,
             powershell::BOOT_IDENTITY
         ))
     }

@@ -93,9 +93,7 @@ fn script_on_windows(build: &Build) -> Result<String> {
     let artifact = artifacts.iter().find(|one| one.name == "containerd");
     let version = parsed(artifact.map_or("", |one| one.version.as_str()))?;
     let cluster = Cluster::new(build.config, build.release)?;
-    let mut workers = build.config.workers.iter();
-    let worker = workers.find(|worker| worker.name == build.node.name.as_str());
-    let windows = worker.map_or("", |worker| worker.windows.as_str());
+    let windows = build.worker().map_or("", |worker| worker.windows.as_str());
     windows::container_runtime(
         &cluster.containerd_on_windows(version, windows)?,
         &kubernetes::crictl(Os::Windows)?,

@@ -130,10 +130,10 @@ impl Equipped {
 
 /// The folder of a node in which files wait for the script that installs them, with `/`.
 #[must_use]
-pub const fn folder(os: Os) -> &'static str {
+pub fn folder(os: Os) -> String {
     match os {
-        Os::Linux => "/var/cache/wdev",
-        Os::Windows => "C:/ProgramData/wdev/cache",
+        Os::Linux => linux::CACHE.to_owned(),
+        Os::Windows => windows::CACHE.replace('\\', "/"),
     }
 }
 

@@ -16,11 +16,7 @@ use crate::render::windows::prepare;
 /// # Errors
 /// When the script cannot be rendered.
 pub fn step(build: &Build) -> Result<GuestStep> {
-    let workers = &build.config.workers;
-    let worker = workers
-        .iter()
-        .find(|worker| build.node.name.as_str() == worker.name);
-    let asked = worker.map_or(&[][..], |worker| &worker.features);
+    let asked = build.worker().map_or(&[][..], |worker| &worker.features);
     let plugin = cni::name(build.config.cni.name);
     let hypervisor = build.node.machine.nested_virtualization;
     let wanted = windows_node::features(plugin, asked, hypervisor)?;

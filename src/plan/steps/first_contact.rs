@@ -26,12 +26,7 @@ pub fn step(build: &Build) -> Result<Clock> {
         key: key.to_owned(),
         value,
     };
-    let workers = &build.config.workers;
-    let worker = workers
-        .iter()
-        .find(|worker| build.node.name.as_str() == worker.name);
-    let windows = worker.map(|worker| worker.windows.as_str());
-    let windows = windows.unwrap_or_default();
+    let windows = build.worker().map_or("", |worker| worker.windows.as_str());
     Ok(GuestStep {
         id: ID.to_owned(),
         title: "make the machine reachable and quiet".to_owned(),

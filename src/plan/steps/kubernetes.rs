@@ -1,6 +1,5 @@
 //! The Kubernetes binaries of the exact version, and the kubelet's service.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Build;
@@ -14,7 +13,7 @@ use crate::plan::node::Role;
 use crate::release::Artifact;
 use crate::release::artifacts::has_binary;
 use crate::release::kubelet_windows::links_pki;
-use crate::render::kubernetes::{Cluster, DROP_IN, Member, UNIT};
+use crate::render::kubernetes::{Cluster, DROP_IN, UNIT};
 use crate::render::linux::{self, Programs};
 use crate::render::windows;
 
@@ -53,7 +52,7 @@ pub fn step(build: &Build) -> Result<GuestStep> {
             unit: UNIT,
             drop_in: DROP_IN,
         })?),
-        Os::Windows => Some(script_on_windows(build, &binaries)?),
+        Os::Windows => script_on_windows(build, &binaries)?,
     };
     Ok(GuestStep {
         id: "kubernetes".to_owned(),
@@ -72,25 +71,19 @@ pub fn step(build: &Build) -> Result<GuestStep> {
     })
 }
 
-fn script_on_windows(build: &Build, names: &[&str]) -> Result<String> {
-    let (config, node) = (build.config, build.node);
-    let mut workers = config.workers.iter();
-    let worker = workers.find(|worker| worker.name == node.name.as_str());
-    let (no_labels, untainted) = (BTreeMap::new(), Vec::new());
-    let member = Member {
-        name: node.name.as_str(),
-        address: node.address,
-        os: node.os,
-        labels: worker.map_or(&no_labels, |worker| &worker.labels),
-        taints: worker.map_or(&untainted, |worker| &worker.taints),
+fn script_on_windows(build: &Build, names: &[&str]) -> Result<Option<String>> {
+    let Some(member) = build.member() else {
+        return Ok(None);
     };
-    let cluster = Cluster::new(config, build.release)?;
-    windows::kubernetes(&windows::Programs {
+    let cluster = Cluster::new(build.config, build.release)?;
+    let memory = build.node.machine.memory_mib;
+    let script = windows::kubernetes(&windows::Programs {
         version: &build.release.kubernetes.to_string(),
         names,
         links_pki: links_pki(build.release.kubernetes.minor()),
-        kubelet: &cluster.kubelet_service(&member, node.machine.memory_mib)?,
-    })
+        kubelet: &cluster.kubelet_service(&member, memory)?,
+    })?;
+    Ok(Some(script))
 }
 
 /// The artifacts that the script of this node installs.

@@ -79,11 +79,12 @@ use self::images::ImageFile;
 use crate::artifacts::Store;
 use crate::channel::Os;
 use crate::config::Config;
-use crate::config::model::ProviderName;
+use crate::config::model::{ProviderName, Worker};
 use crate::home::SandboxFolder;
 use crate::plan::node::Node;
 use crate::release::artifacts::{LINUX, WINDOWS};
 use crate::release::{Artifact, Release};
+use crate::render::kubernetes::Member;
 
 /// What a step's file builds it from.
 #[derive(Clone, Copy)]
@@ -106,7 +107,26 @@ pub struct Build<'a> {
     pub store: Option<&'a Store>,
 }
 
-impl Build<'_> {
+impl<'a> Build<'a> {
+    /// What the user wrote of the node, where it is a worker.
+    #[must_use]
+    pub fn worker(&self) -> Option<&'a Worker> {
+        let mut workers = self.config.workers.iter();
+        workers.find(|worker| worker.name == self.node.name.as_str())
+    }
+
+    /// The node, as its configuration sees it, where it is a worker.
+    #[must_use]
+    pub fn member(&self) -> Option<Member<'a>> {
+        self.worker().map(|worker| Member {
+            name: &worker.name,
+            address: self.node.address,
+            os: self.node.os,
+            labels: &worker.labels,
+            taints: &worker.taints,
+        })
+    }
+
     /// The artifacts of these names for the node.
     #[must_use]
     pub fn artifacts(&self, names: &[&str]) -> Vec<Artifact> {

@@ -13,7 +13,7 @@ use crate::engine::step::{Limits, OnChange};
 use crate::error::Result;
 use crate::names::LaneName;
 use crate::release::kubelet_windows::links_pki;
-use crate::render::kubernetes::{Cluster, Member, socket};
+use crate::render::kubernetes::{Cluster, socket};
 use crate::render::{linux_cluster, windows};
 
 /// Joins a worker with a fresh token.
@@ -79,23 +79,15 @@ pub fn step(build: &Build, control_plane: &LaneName) -> Result<Join> {
 
 fn text(build: &Build) -> Result<Option<String>> {
     let (config, node) = (build.config, build.node);
-    let mut workers = config.workers.iter();
-    let Some(worker) = workers.find(|worker| worker.name == node.name.as_str()) else {
+    let Some(member) = build.member() else {
         return Ok(None);
     };
     let cluster = Cluster::new(config, build.release)?;
-    let member = Member {
-        name: &worker.name,
-        address: node.address,
-        os: node.os,
-        labels: &worker.labels,
-        taints: &worker.taints,
-    };
     let joining = cluster.join(&member)?;
     let also = as_json(&config.kubernetes.feature_gates);
     let text = match node.os {
         Os::Linux => linux_cluster::join(&linux_cluster::Join {
-            node: &worker.name,
+            node: member.name,
             address: node.address,
             control_plane: config.control_plane.address,
             socket: socket(node.os),
@@ -103,7 +95,7 @@ fn text(build: &Build) -> Result<Option<String>> {
             also: &also,
         }),
         Os::Windows => windows::join(&windows::Join {
-            node: &worker.name,
+            node: member.name,
             address: node.address,
             control_plane: config.control_plane.address,
             config: &joining,

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::error::{Failure, Kind, Result};
 
-pub use software::{Programs, container_runtime, fetch, kubernetes};
+pub use software::{CACHE, Programs, container_runtime, fetch, kubernetes};
 
 /// Runs a program with exactly the words that it is given: `Invoke-WdevProgram`, `ConvertTo-WdevArgument`.
 pub(crate) const PROGRAM: &str = include_str!("../../../powershell/program.ps1");

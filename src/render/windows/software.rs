@@ -45,8 +45,7 @@ pub fn container_runtime(configuration: &str, crictl: &str) -> Result<String> {
 }
 
 /// The programs of Kubernetes on a Windows node.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone)]
 pub struct Programs<'a> {
     /// The exact version, such as `v1.36.2`.
     pub version: &'a str,
@@ -73,18 +72,12 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
         links_pki: bool,
         kubelet: &'a KubeletService,
     }
-    let Programs {
-        version,
-        names,
-        links_pki,
-        kubelet,
-    } = *programs;
     let data = Data {
         cache: CACHE,
-        version,
-        names,
-        links_pki,
-        kubelet,
+        version: programs.version,
+        names: programs.names,
+        links_pki: programs.links_pki,
+        kubelet: programs.kubelet,
     };
     let script = include_str!("../../../powershell/kubernetes.ps1");
     body(script, &[PROGRAM, PROGRAMS, SERVICES, KUBELET], &data)
