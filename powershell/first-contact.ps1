@@ -158,29 +158,6 @@ function Get-WdevShutProfile {
     Get-NetFirewallProfile -All | Where-Object -FilterScript { $_.AllowInboundRules -eq 'False' }
 }
 
-function Test-WdevPingRule {
-    $rule = Get-NetFirewallRule -Name $WdevPingRule -ErrorAction SilentlyContinue
-    $null -ne $rule -and $rule.Enabled -eq 'True' -and $rule.Profile -eq 'Any' -and $rule.Action -eq 'Allow'
-}
-
-function Set-WdevPingRule {
-    if ($null -eq (Get-NetFirewallRule -Name $WdevPingRule -ErrorAction SilentlyContinue)) {
-        $rule = @{
-            Name = $WdevPingRule
-            DisplayName = 'wdev: answer pings'
-            Direction = 'Inbound'
-            Protocol = 'ICMPv4'
-            IcmpType = '8'
-            Action = 'Allow'
-            Profile = 'Any'
-            Enabled = 'True'
-        }
-        [void](New-NetFirewallRule @rule)
-    } else {
-        Set-NetFirewallRule -Name $WdevPingRule -Enabled 'True' -Profile 'Any' -Action 'Allow'
-    }
-}
-
 # The user who runs this; nothing when it is none of the machine's own.
 function Get-WdevUser {
     Get-LocalUser -Name ([Environment]::UserName) -ErrorAction SilentlyContinue
@@ -257,8 +234,9 @@ function Invoke-WdevRun {
     if (@(Get-WdevShutProfile).Count -gt 0) {
         Set-NetFirewallProfile -All -AllowInboundRules 'True'
     }
-    if (-not (Test-WdevPingRule)) {
-        Set-WdevPingRule
+    if (-not (Test-WdevFirewallRule -Name $WdevPingRule)) {
+        $pings = @{ Protocol = 'ICMPv4'; IcmpType = '8' }
+        Set-WdevFirewallRule -Name $WdevPingRule -DisplayName 'wdev: answer pings' -Traffic $pings
     }
     Set-WdevUser
     Add-WdevMachineFact
@@ -303,7 +281,7 @@ function Invoke-WdevProbe {
     if (@(Get-WdevShutProfile).Count -gt 0) {
         Stop-WdevProbe -Reason 'a profile of the firewall lets no inbound rule count'
     }
-    if (-not (Test-WdevPingRule)) {
+    if (-not (Test-WdevFirewallRule -Name $WdevPingRule)) {
         Stop-WdevProbe -Reason 'the firewall does not let pings in on every network'
     }
     $user = Get-WdevUser

@@ -187,9 +187,7 @@ function Invoke-WdevKubeadm {
 
 function Remove-WdevSecretFile {
     foreach ($path in $WdevDiscovery, ($WdevDiscovery + '.new'), $WdevBootstrap) {
-        if (Test-Path -LiteralPath $path) {
-            Remove-Item -LiteralPath $path -Force
-        }
+        Remove-WdevFile -Path $path
     }
 }
 
@@ -261,9 +259,7 @@ function Reset-WdevNode {
         ($WdevKubeletFolder + '\instance-config.yaml'), ($WdevKubeletFolder + '\pki')
     )
     foreach ($path in $files) {
-        if (Test-Path -LiteralPath $path) {
-            Remove-Item -LiteralPath $path -Recurse -Force
-        }
+        Remove-WdevFile -Path $path
     }
     if ($WdevData.linksPki) {
         Add-WdevPkiLink
@@ -336,9 +332,7 @@ function Invoke-WdevRun {
         } elseif ($state.Name -eq 'half') {
             Write-WdevLog -Text ($state.Why + ': it is reset and joins anew') -Level 'warning'
             Write-WdevFile -Path $WdevBegun -Text ''
-            if (Test-Path -LiteralPath $WdevJoined) {
-                Remove-Item -LiteralPath $WdevJoined -Force
-            }
+            Remove-WdevFile -Path $WdevJoined
             Reset-WdevNode
             Join-WdevNode -Token $token -Ca $ca
         } elseif ($state.Name -eq 'unknown') {

@@ -97,33 +97,6 @@ function Add-WdevMachinePath {
     }
 }
 
-function Get-WdevKubeletRule {
-    Get-NetFirewallRule -Name $WdevRule -ErrorAction SilentlyContinue
-}
-
-function Test-WdevKubeletRule {
-    $rule = Get-WdevKubeletRule
-    $null -ne $rule -and $rule.Enabled -eq 'True' -and $rule.Profile -eq 'Any' -and $rule.Action -eq 'Allow'
-}
-
-function Set-WdevKubeletRule {
-    if ($null -eq (Get-WdevKubeletRule)) {
-        $rule = @{
-            Name = $WdevRule
-            DisplayName = 'kubelet'
-            Direction = 'Inbound'
-            Protocol = 'TCP'
-            LocalPort = '10250'
-            Action = 'Allow'
-            Profile = 'Any'
-            Enabled = 'True'
-        }
-        [void](New-NetFirewallRule @rule)
-    } elseif (-not (Test-WdevKubeletRule)) {
-        Set-NetFirewallRule -Name $WdevRule -Enabled 'True' -Profile 'Any' -Action 'Allow'
-    }
-}
-
 # Whether the node is one of a cluster: then kubeadm has written what the kubelet needs.
 function Test-WdevJoined {
     Test-Path -LiteralPath 'C:\etc\kubernetes\kubelet.conf'
@@ -158,7 +131,9 @@ function Invoke-WdevRun {
     }
     $version = Get-WdevKubeletVersion
     Add-WdevMachinePath
-    Set-WdevKubeletRule
+    if (-not (Test-WdevFirewallRule -Name $WdevRule)) {
+        Set-WdevFirewallRule -Name $WdevRule -DisplayName 'kubelet' -Traffic @{ Protocol = 'TCP'; LocalPort = '10250' }
+    }
     # Ended before its line changes, the service is found stopped by a run after this one, whatever ends this one.
     if ((Test-WdevJoined) -and -not (Test-WdevKubeletService -Kubelet $WdevData.kubelet)) {
         [void](Stop-WdevService -Name 'kubelet')
@@ -184,7 +159,7 @@ function Invoke-WdevProbe {
     if (-not (Test-WdevMachinePath)) {
         Stop-WdevProbe -Reason ($WdevBin + ' is no part of PATH')
     }
-    if (-not (Test-WdevKubeletRule)) {
+    if (-not (Test-WdevFirewallRule -Name $WdevRule)) {
         Stop-WdevProbe -Reason 'the firewall does not let the cluster reach the kubelet'
     }
     if (-not (Test-WdevKubeletService -Kubelet $WdevData.kubelet)) {

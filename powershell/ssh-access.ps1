@@ -110,28 +110,6 @@ function Add-WdevSshKey {
     }
 }
 
-function Get-WdevSshRule {
-    Get-NetFirewallRule -Name $WdevSshRule -ErrorAction SilentlyContinue
-}
-
-function Set-WdevSshRule {
-    if ($null -eq (Get-WdevSshRule)) {
-        $rule = @{
-            Name = $WdevSshRule
-            DisplayName = 'OpenSSH SSH Server (sshd)'
-            Direction = 'Inbound'
-            Protocol = 'TCP'
-            LocalPort = '22'
-            Action = 'Allow'
-            Profile = 'Any'
-            Enabled = 'True'
-        }
-        [void](New-NetFirewallRule @rule)
-    } else {
-        Set-NetFirewallRule -Name $WdevSshRule -Enabled 'True' -Profile 'Any' -Action 'Allow'
-    }
-}
-
 function Invoke-WdevRun {
     if ($null -eq (Get-WdevSshService)) {
         Install-WdevSsh
@@ -142,7 +120,8 @@ function Invoke-WdevRun {
     foreach ($file in Get-WdevSshKeyFile) {
         Add-WdevSshKey -Path $file
     }
-    Set-WdevSshRule
+    $ssh = @{ Protocol = 'TCP'; LocalPort = '22' }
+    Set-WdevFirewallRule -Name $WdevSshRule -DisplayName 'OpenSSH SSH Server (sshd)' -Traffic $ssh
 }
 
 function Invoke-WdevProbe {
@@ -158,8 +137,7 @@ function Invoke-WdevProbe {
             Stop-WdevProbe -Reason ('our key is not in ' + $file)
         }
     }
-    $rule = Get-WdevSshRule
-    if ($null -eq $rule -or $rule.Enabled -ne 'True' -or $rule.Profile -ne 'Any' -or $rule.Action -ne 'Allow') {
+    if (-not (Test-WdevFirewallRule -Name $WdevSshRule)) {
         Stop-WdevProbe -Reason 'the firewall does not let SSH in on every network'
     }
 }

@@ -38,6 +38,7 @@ function Add-WdevFolder {
     }
 }
 
+# Removes a file or a folder with what is in it; says nothing of one that is not there.
 function Remove-WdevFile {
     param([string]$Path)
     if (Test-Path -LiteralPath $Path) {

@@ -4,9 +4,8 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
-use super::PROGRAM;
-use super::body;
 use super::software::{KUBELET, PROGRAMS, SERVICES};
+use super::{PROGRAM, body};
 use crate::error::Result;
 use crate::os::Os;
 use crate::render::kubernetes::{KubeletService, discovery_file, socket};

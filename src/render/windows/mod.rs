@@ -22,6 +22,9 @@ use crate::error::{Failure, Kind, Result};
 
 pub use software::{CACHE, Programs, container_runtime, fetch, kubernetes};
 
+/// Rules of the firewall that let something in.
+const FIREWALL: &str = include_str!("../../../powershell/parts/firewall.ps1");
+
 /// Runs a program with exactly the words that it is given: `Invoke-WdevProgram`, `ConvertTo-WdevArgument`.
 pub(crate) const PROGRAM: &str = include_str!("../../../powershell/program.ps1");
 
@@ -45,7 +48,7 @@ pub fn ssh_access(public_key: &str) -> Result<String> {
     };
     body(
         include_str!("../../../powershell/ssh-access.ps1"),
-        &[],
+        &[FIREWALL],
         &data,
     )
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::body;
+use super::{FIREWALL, body};
 use crate::error::Result;
 use crate::release::windows::windows_servers;
 use crate::release::windows_node::{WantedFeatures, preparation};
@@ -68,7 +68,7 @@ pub fn first_contact(windows: &str, tolerance_ms: i64) -> Result<String> {
         registry: registry.collect(),
     };
     let script = include_str!("../../../powershell/first-contact.ps1");
-    body(script, &[REGISTRY], &data)
+    body(script, &[REGISTRY, FIREWALL], &data)
 }
 
 /// Makes the host network service ready for a network plugin.

@@ -5,8 +5,7 @@
 
 use serde::Serialize;
 
-use super::PROGRAM;
-use super::body;
+use super::{FIREWALL, PROGRAM, body};
 use crate::error::Result;
 use crate::render::kubernetes::KubeletService;
 
@@ -80,7 +79,11 @@ pub fn kubernetes(programs: &Programs<'_>) -> Result<String> {
         kubelet: programs.kubelet,
     };
     let script = include_str!("../../../powershell/kubernetes.ps1");
-    body(script, &[PROGRAM, PROGRAMS, SERVICES, KUBELET], &data)
+    body(
+        script,
+        &[PROGRAM, PROGRAMS, SERVICES, FIREWALL, KUBELET],
+        &data,
+    )
 }
 
 /// Fetches the artifacts of these names on the node. The address of each is given to the script as the
