@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use real::run::{Ended, Events, Run};
 use real::sandbox::{Hook, RECORDS, Sandbox};
-use real::{count, docker, wanted};
+use real::{docker, wanted};
 use wdev::event::Body;
 
 /// The steps of a Linux machine that this version of wdev has scripts for, before the hooks of the
@@ -479,7 +479,7 @@ fn random_kills_never_repeat_finished_steps() {
     if !wanted() {
         return;
     }
-    let kills = count(3, 20);
+    let kills = common::count(3, 20);
     let seed = std::env::var("WDEV_TEST_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());

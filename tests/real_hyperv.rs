@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use host::Host;
 use real::run::Ended;
-use real::{count, wait_for, wanted};
+use real::{wait_for, wanted};
 
 /// Where a hook waits, and how it is let go.
 const GO: &str = "/var/tmp/wdev-go";
@@ -135,7 +135,7 @@ fn a_machine_on_hyper_v_has_its_own_address_through_all_of_its_life() {
         return;
     };
     lifecycle(&host);
-    if count(0, 1) == 1 {
+    if common::count(0, 1) == 1 {
         drop(host);
         let Some(host) = Host::new(1, &["w1"]) else {
             return;

@@ -11,7 +11,7 @@ mod real;
 
 use host::{Host, Sandbox};
 use real::run::{Ended, Run};
-use real::{count, wanted};
+use real::wanted;
 use serde_json::json;
 use wdev::error::Kind;
 use wdev::event::Body;
@@ -107,7 +107,7 @@ fn a_machine_lives_on_virtualbox_and_leaves_nothing_behind() {
         return;
     };
     life(&host, &[]);
-    if count(0, 1) == 1 {
+    if common::count(0, 1) == 1 {
         drop(host);
         let Some(host) = Host::new("two", 0) else {
             return;

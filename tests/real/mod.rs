@@ -32,8 +32,6 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| value == "1")
 }
 
-pub use crate::common::count;
-
 /// Lines of `variables.yml` for tests of machines alone: nothing is downloaded, and `up` ends where it needs
 /// the first file. See [`at_the_downloads`].
 pub const MACHINES_ONLY: &str = "kubernetes: {version: v1.36.3}\nartifacts: {offline: true}\n";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::common;
 use super::real::cluster::Material;
 use super::real::emulated::{Emulated, virsh};
-use super::real::{count, wait_for, wanted};
+use super::real::{wait_for, wanted};
 
 /// How long an emulated machine may take for anything that it does by itself.
 const LIMIT: Duration = Duration::from_mins(10);
@@ -15,7 +15,7 @@ fn a_machine_with_systemd_is_rebooted_behind_our_back_and_found_ready_again() {
     if !wanted() {
         return;
     }
-    if count(0, 1) == 0 {
+    if crate::common::count(0, 1) == 0 {
         common::allowed_skip("an hour of emulation; run `make soak`");
         return;
     }

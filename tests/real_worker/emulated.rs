@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::common;
 use super::real::emulated::Emulated;
-use super::real::{at_the_downloads, count, wait_for, wanted};
+use super::real::{at_the_downloads, wait_for, wanted};
 
 /// How long an emulated machine may take for anything that it does by itself.
 const LIMIT: Duration = Duration::from_mins(10);
@@ -19,7 +19,7 @@ fn a_doubled_windows_reboots_for_real_and_starts_its_services_again() {
     if !wanted() {
         return;
     }
-    if count(0, 1) == 0 {
+    if crate::common::count(0, 1) == 0 {
         common::allowed_skip("emulated machines that boot five times; run `make soak`");
         return;
     }
