@@ -25,6 +25,10 @@ use crate::event::Stream;
 pub use crate::os::Os;
 use crate::stop::Stop;
 
+/// How long a node may take to tell its boot. Windows PowerShell alone takes tens of seconds to start on a
+/// machine that has just booted, or has too little of a busy host.
+pub(crate) const ANSWER: Duration = Duration::from_mins(1);
+
 /// What a script is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

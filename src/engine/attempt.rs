@@ -8,7 +8,7 @@ use super::plan::millis;
 use super::reboot::Reboot;
 use super::runner::{End, Runner};
 use super::step::{Done, Limits, Probe, fingerprint, hashed_inputs};
-use crate::channel::Io;
+use crate::channel::{ANSWER, Io};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Body;
 use crate::provider::Power;
@@ -17,8 +17,8 @@ use crate::stop::Level;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// How long a node has to answer, and the pause before it is asked again.
-const ANSWER: Duration = Duration::from_secs(10);
+/// The pause before a node that does not answer is asked again.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// How many reboots in a row one attempt does at most, as long as the node asks for the next one.
 const REBOOTS: u32 = 3;
@@ -258,7 +258,7 @@ impl Runner<'_> {
                         io.note("waiting until the node answers again");
                         silent = true;
                     }
-                    shared.clock.sleep(ANSWER).await;
+                    shared.clock.sleep(PAUSE).await;
                 }
             }
         });

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::channel::Io;
+use crate::channel::{ANSWER, Io};
 use crate::clock::Clock;
 use crate::error::{Failure, Kind, Result};
 use crate::names::LaneName;
@@ -13,8 +13,8 @@ use crate::provider::{Power, Provider};
 
 /// How often a node that boots is asked.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long one question may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to see that an earlier run has rebooted the node already.
+const FIRST_LOOK: Duration = Duration::from_mins(3);
 /// How many answers in a row must name the same boot.
 const STEADY: u32 = 3;
 /// How often the node is told to boot.
@@ -37,7 +37,7 @@ impl Reboot<'_> {
     pub async fn identity(&self) -> Result<String> {
         self.provider
             .channel(self.lane)
-            .boot_identity(PATIENCE, self.io)
+            .boot_identity(ANSWER, self.io)
             .await
     }
 
@@ -51,8 +51,11 @@ impl Reboot<'_> {
             if restart > 0 {
                 self.restart().await?;
             }
-            // Before the first restart one question is enough: an earlier run may have done it.
-            let limit = if restart == 0 { PATIENCE } else { self.limit };
+            // Before the first restart: an earlier run may have done it, or may have just begun to.
+            let limit = match restart {
+                0 => self.limit.min(FIRST_LOOK),
+                _ => self.limit,
+            };
             if let Some(boot) = self
                 .clock
                 .timeout(limit, self.settled(before, restart == 0))
@@ -84,6 +87,11 @@ impl Reboot<'_> {
         ))
     }
 
+    async fn is_off(&self) -> bool {
+        let machine = self.provider.inspect(self.lane, self.io).await;
+        machine.is_ok_and(|it| !matches!(it.power, Power::Running | Power::Changing))
+    }
+
     async fn restart(&self) -> Result<()> {
         let machine = self.provider.inspect(self.lane, self.io).await?;
         if machine.power == Power::Running {
@@ -94,7 +102,7 @@ impl Reboot<'_> {
     }
 
     /// Waits until the node has answered [`STEADY`] times in a row with one new boot. With `once`, gives
-    /// up with `None` as soon as it answers with an old one.
+    /// up with `None` as soon as it answers with an old one or is found off.
     async fn settled(&self, before: &str, once: bool) -> Option<String> {
         let mut seen = String::new();
         let mut times = 0;
@@ -111,6 +119,7 @@ impl Reboot<'_> {
                     seen = boot;
                     times = 1;
                 }
+                Err(_) if once && self.is_off().await => return None,
                 Err(_) => times = 0,
             }
             if times >= STEADY {
@@ -133,12 +142,17 @@ mod tests {
     struct Host {
         boots: Mutex<Vec<&'static str>>,
         restarts: Mutex<u32>,
+        ponders: Duration,
     }
 
     impl Acts for Host {
         fn restart(&self) {
             *self.restarts.lock().unwrap() += 1;
             self.boots.lock().unwrap().remove(0);
+        }
+
+        fn ponders(&self) -> Duration {
+            self.ponders
         }
 
         fn boot(&self) -> Option<String> {
@@ -149,8 +163,14 @@ mod tests {
     /// Proves a reboot from `two`, when `one` and `two` were seen; returns the new boot and how often the
     /// machine was told to restart.
     async fn proven(boots: &[&'static str]) -> (String, u32) {
+        proven_in(boots, Duration::ZERO).await
+    }
+
+    /// The same of a machine that takes this long to tell its boot.
+    async fn proven_in(boots: &[&'static str], ponders: Duration) -> (String, u32) {
         let host = Arc::new(Host {
             boots: Mutex::new(boots.to_vec()),
+            ponders,
             ..Host::default()
         });
         let reboot = Reboot {
@@ -158,7 +178,7 @@ mod tests {
             lane: &LaneName::new("cp"),
             clock: Clock::new(),
             seen: vec!["one".to_owned(), "two".to_owned()],
-            limit: Duration::from_mins(1),
+            limit: Duration::from_mins(10),
             io: &Io::silent(),
         };
         let boot = reboot.prove("two").await.unwrap();
@@ -169,6 +189,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reboot_that_an_earlier_run_brought_about_counts() {
         assert_eq!(proven(&["three"]).await, ("three".to_owned(), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_is_slow_to_answer_is_believed() {
+        let slow = Duration::from_secs(45);
+        let known = ("three".to_owned(), 0);
+        assert_eq!(proven_in(&["three"], slow).await, known);
+        let told = ("three".to_owned(), 1);
+        assert_eq!(proven_in(&["two", "three"], slow).await, told);
     }
 
     #[tokio::test(start_paused = true)]

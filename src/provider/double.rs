@@ -29,6 +29,11 @@ pub(crate) trait Acts: Send + Sync + 'static {
         Ok(Report::default())
     }
 
+    /// How long it takes to tell its boot.
+    fn ponders(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The boot that it is in.
     fn boot(&self) -> Option<String> {
         None
@@ -110,8 +115,10 @@ impl<T: Acts> Channel for Double<T> {
         Ok(0)
     }
 
-    async fn boot_identity(&self, _patience: Duration, _io: &Io) -> Result<String> {
+    async fn boot_identity(&self, patience: Duration, _io: &Io) -> Result<String> {
         let silent = || Box::new(Failure::new(Kind::Provider, "it says nothing"));
-        self.0.boot().ok_or_else(silent)
+        tokio::time::sleep(patience.min(self.0.ponders())).await;
+        let boot = self.0.boot().filter(|_| self.0.ponders() <= patience);
+        boot.ok_or_else(silent)
     }
 }

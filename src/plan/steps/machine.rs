@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::guest::inputs;
+use crate::channel::ANSWER;
 use crate::engine::state::MACHINE;
 use crate::engine::step::{Context, Done, Limits, OnChange, Probe, Step};
 use crate::error::Result;
@@ -18,8 +19,6 @@ use crate::provider::{self, Power};
 pub const ID: &str = "machine";
 /// The fact that names the adapter which the guest itself must give its address.
 pub const PRIVATE_MAC: &str = "private_mac";
-/// How long a machine that should answer may take to do so.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 const NESTED: &str = "nested_virtualization";
 
@@ -103,7 +102,7 @@ impl Step for Machine {
         if machine.power != Power::Running {
             return Ok(Probe::Missing(format!("the machine is {}", machine.detail)));
         }
-        match cx.channel().boot_identity(PATIENCE, &cx.io).await {
+        match cx.channel().boot_identity(ANSWER, &cx.io).await {
             Ok(boot) => {
                 saw(cx, boot).await?;
                 Ok(Probe::InPlace)
@@ -147,7 +146,7 @@ impl Step for Machine {
 pub(super) async fn up(cx: &Context) -> Result<provider::Machine> {
     let machine = cx.provider.up(&cx.lane, &cx.io).await?;
     // A machine that does not tell yet is asked by the steps that need it.
-    if let Ok(boot) = cx.channel().boot_identity(PATIENCE, &cx.io).await {
+    if let Ok(boot) = cx.channel().boot_identity(ANSWER, &cx.io).await {
         saw(cx, boot).await?;
     }
     Ok(machine)
