@@ -234,10 +234,8 @@ function Invoke-WdevRun {
     if (@(Get-WdevShutProfile).Count -gt 0) {
         Set-NetFirewallProfile -All -AllowInboundRules 'True'
     }
-    if (-not (Test-WdevFirewallRule -Name $WdevPingRule)) {
-        $pings = @{ Protocol = 'ICMPv4'; IcmpType = '8' }
-        Set-WdevFirewallRule -Name $WdevPingRule -DisplayName 'wdev: answer pings' -Traffic $pings
-    }
+    $pings = @{ Protocol = 'ICMPv4'; IcmpType = '8' }
+    Set-WdevFirewallRule -Name $WdevPingRule -DisplayName 'wdev: answer pings' -Traffic $pings
     Set-WdevUser
     Add-WdevMachineFact
 }

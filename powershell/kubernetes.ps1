@@ -131,9 +131,7 @@ function Invoke-WdevRun {
     }
     $version = Get-WdevKubeletVersion
     Add-WdevMachinePath
-    if (-not (Test-WdevFirewallRule -Name $WdevRule)) {
-        Set-WdevFirewallRule -Name $WdevRule -DisplayName 'kubelet' -Traffic @{ Protocol = 'TCP'; LocalPort = '10250' }
-    }
+    Set-WdevFirewallRule -Name $WdevRule -DisplayName 'kubelet' -Traffic @{ Protocol = 'TCP'; LocalPort = '10250' }
     # Ended before its line changes, the service is found stopped by a run after this one, whatever ends this one.
     if ((Test-WdevJoined) -and -not (Test-WdevKubeletService -Kubelet $WdevData.kubelet)) {
         [void](Stop-WdevService -Name 'kubelet')

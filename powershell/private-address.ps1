@@ -37,6 +37,12 @@ function Get-WdevPrivateAddress {
     Get-NetIPAddress @question | Where-Object -FilterScript { $_.IPAddress -notlike '169.254.*' }
 }
 
+function Test-WdevDhcp {
+    param([object]$Adapter)
+    $interface = Get-NetIPInterface -InterfaceIndex $Adapter.ifIndex -AddressFamily 'IPv4'
+    $interface.Dhcp -ne 'Disabled'
+}
+
 function Test-WdevPrivateAddress {
     param([object]$Address)
     $Address.IPAddress -eq $WdevData.address -and $Address.PrefixLength -eq $WdevData.prefixLength
@@ -50,7 +56,9 @@ function Invoke-WdevRun {
     if ($null -eq $adapter) {
         throw ('there is no network adapter with the hardware address ' + $WdevData.mac + ' that is up')
     }
-    Set-NetIPInterface -InterfaceIndex $adapter.ifIndex -AddressFamily 'IPv4' -Dhcp 'Disabled'
+    if (Test-WdevDhcp -Adapter $adapter) {
+        Set-NetIPInterface -InterfaceIndex $adapter.ifIndex -AddressFamily 'IPv4' -Dhcp 'Disabled'
+    }
     $there = $false
     foreach ($address in @(Get-WdevPrivateAddress -Adapter $adapter)) {
         if (Test-WdevPrivateAddress -Address $address) {
@@ -76,8 +84,7 @@ function Invoke-WdevProbe {
     if ($null -eq $adapter) {
         Stop-WdevProbe -Reason ('there is no network adapter with the hardware address ' + $WdevData.mac + ' that is up')
     }
-    $interface = Get-NetIPInterface -InterfaceIndex $adapter.ifIndex -AddressFamily 'IPv4'
-    if ($interface.Dhcp -ne 'Disabled') {
+    if (Test-WdevDhcp -Adapter $adapter) {
         Stop-WdevProbe -Reason ($adapter.Name + ' asks for addresses by DHCP')
     }
     $good = @(Get-WdevPrivateAddress -Adapter $adapter | Where-Object -FilterScript {

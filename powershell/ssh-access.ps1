@@ -114,9 +114,14 @@ function Invoke-WdevRun {
     if ($null -eq (Get-WdevSshService)) {
         Install-WdevSsh
     }
-    Set-Service -Name 'sshd' -StartupType 'Automatic'
-    # Its first start makes its configuration and its host keys.
-    Start-Service -Name 'sshd'
+    $service = Get-WdevSshService
+    if ($service.StartType -ne 'Automatic') {
+        Set-Service -Name 'sshd' -StartupType 'Automatic'
+    }
+    if ($service.Status -ne 'Running') {
+        # Its first start makes its configuration and its host keys.
+        Start-Service -Name 'sshd'
+    }
     foreach ($file in Get-WdevSshKeyFile) {
         Add-WdevSshKey -Path $file
     }

@@ -6,10 +6,13 @@ function Test-WdevFirewallRule {
     $null -ne $rule -and $rule.Enabled -eq 'True' -and $rule.Profile -eq 'Any' -and $rule.Action -eq 'Allow'
 }
 
-# Makes the rule, or opens one of that name that is there; `Traffic` is what a new one lets in, as
+# Makes the rule, or opens one of that name that lets less in; `Traffic` is what a new one lets in, as
 # `New-NetFirewallRule` takes it.
 function Set-WdevFirewallRule {
     param([string]$Name, [string]$DisplayName, [hashtable]$Traffic)
+    if (Test-WdevFirewallRule -Name $Name) {
+        return
+    }
     if ($null -eq (Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue)) {
         $rule = @{
             Name = $Name

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod address;
 mod cluster;
 mod container_runtime;
 mod features;
