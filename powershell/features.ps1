@@ -32,7 +32,7 @@ function Get-WdevRoleState {
     # It gives back all that match, and says nothing about a name that nobody knows.
     $found = @(Get-WindowsFeature -Name $Name | Where-Object -FilterScript { $_.Name -eq $Name })
     if ($found.Count -ne 1) {
-        throw ('this Windows has no feature `' + $Name + '`; `Get-WindowsFeature` lists what it has')
+        Deny-WdevNode -Reason ('this Windows has no feature `' + $Name + '`; `Get-WindowsFeature` lists what it has')
     }
     switch ([string]$found[0].InstallState) {
         'Installed' { 'active' }

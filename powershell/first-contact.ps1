@@ -199,7 +199,7 @@ function Add-WdevMachineFact {
 function Invoke-WdevRun {
     $misfit = Get-WdevMisfit
     if ($null -ne $misfit) {
-        throw $misfit
+        Deny-WdevNode -Reason $misfit
     }
     # Before the zone: this process may still count in the old one.
     Set-WdevClock

@@ -154,6 +154,16 @@ fn a_script_that_fails_says_so_and_loses_its_stamp() {
 }
 
 #[test]
+fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
+    let Some(node) = Node::new() else { return };
+    let text = "wdev_run() { wdev_refuse \"it's no good\"; echo on; }";
+    let (end, shown, output) = node.run(&script(Mode::Run, text), "n1");
+    let refused = End::Refused("it's no good".to_owned());
+    assert_eq!(end.map(|(end, _)| end), Some(refused));
+    assert!(!output.status.success() && !shown.contains("on\n"));
+}
+
+#[test]
 fn a_script_that_is_no_bash_or_ends_the_wrapper_has_no_proven_end() {
     let Some(node) = Node::new() else { return };
     for text in [

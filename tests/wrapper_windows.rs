@@ -198,6 +198,16 @@ fn a_probe_tells_whether_and_why_not_and_a_good_run_asks_it_at_once() {
 }
 
 #[test]
+fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
+    let Some(node) = Node::new() else { return };
+    let text = body("Deny-WdevNode -Reason 'it''s no good'; 'on'");
+    let (end, shown, output) = node.run(&script(Mode::Run, &text), "n1");
+    let refused = End::Refused("it's no good".to_owned());
+    assert_eq!(end.map(|(end, _)| end), Some(refused));
+    assert!(!output.status.success() && !shown.contains("on\n"));
+}
+
+#[test]
 fn a_script_that_fails_says_so_and_loses_its_stamp() {
     let Some(node) = Node::new() else { return };
     done(node.run(&script(Mode::Run, &body("")), "n1"));

@@ -185,6 +185,8 @@ pub enum End {
     Earlier,
     /// It failed with this exit code, for this reason where one is known.
     Failed(i32, String),
+    /// The node is none that it can do its work on, for this reason; another try would end so too.
+    Refused(String),
     /// Another script held the node for this many seconds.
     Busy(u64),
 }
@@ -290,6 +292,7 @@ impl Reader {
                 let code = key.parse().unwrap_or(1);
                 self.end = Some(End::Failed(code, why.unwrap_or_default()));
             }
+            ("refused", why) => self.end = Some(End::Refused(why.unwrap_or_default())),
             ("end", _) => {
                 self.proven = key == "proven";
                 self.end = Some(if key == "earlier" {

@@ -13,6 +13,7 @@ wdev_fact() { printf 'fact %s=%s\n' "$1" "$2"; }
 wdev_log() { printf 'log %s\n' "$1"; }
 wdev_secret() { printf 'secret %s=%s\n' "$1" "$2"; }
 wdev_not_in_place() { printf 'not in place: %s\n' "$1"; }
+wdev_refuse() { printf '%s\n' "$1" >&2; exit 1; }
 wdev_want_reboot() { printf 'reboot\n'; }
 wdev_stamped() { [[ -e stamp ]]; }
 wdev_given() { cat "given/$1"; }

@@ -121,12 +121,31 @@ async fn a_script_that_fails_shows_its_exit_code_its_output_and_the_command() {
     assert_eq!(failure.kind, Kind::Step);
     says(&failure, "exit code 7");
     assert_eq!(failure.output, ["last words"]);
+    assert!(!failure.permanent);
     assert!(
         failure
             .command
             .unwrap()
             .contains("provision cp --provision-with a-step")
     );
+}
+
+#[tokio::test]
+async fn a_node_that_a_script_refuses_is_not_tried_again() {
+    if need("bash").is_none() {
+        return;
+    }
+    let world = World::with_machine("");
+    // "no good"
+    let line = "echo \"::wdev $nonce refused - bm8gZ29vZA==\"\nexit 1\n";
+    let played = node(&world, "a-step", line);
+    world.vagrant.script(&played);
+    let channel = world.channel_without_ssh();
+    let ran = channel.run(&script(Mode::Run), &world.io()).await;
+    let failure = ran.unwrap_err();
+    assert!(failure.permanent);
+    assert_eq!(failure.kind, Kind::Step);
+    says(&failure, "no good");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ impl Ended {
 
     pub fn why(self) -> String {
         match self.0 {
-            Some((End::Failed(_, why), _)) => why,
+            Some((End::Failed(_, why) | End::Refused(why), _)) => why,
             other => panic!("did not fail: {other:?}\n{}", self.1),
         }
     }

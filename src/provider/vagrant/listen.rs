@@ -122,6 +122,10 @@ pub(super) fn judge(
         End::Failed(_, why) => {
             Failure::new(Kind::Step, format!("the script `{name}` failed on `{on}`")).because(why)
         }
+        End::Refused(why) => {
+            let message = format!("the script `{name}` cannot do its work on `{on}`");
+            Failure::new(Kind::Step, message).because(why).permanent()
+        }
         End::Busy(seconds) => Failure::new(
             Kind::Step,
             format!(
