@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use common::need;
 use common::wrapped::{self, read};
-use wdev::channel::wrap::{End, Layout, Reader, Said, wrap_linux_in};
+use wdev::channel::wrap::{BY_HAND, End, Layout, Reader, Said, wrap_linux_in};
 use wdev::channel::{Mode, Os, Report, Script, Secret};
 
 const NAMES: [&str; 3] = ["bash", "flock", "base64"];
@@ -161,6 +161,26 @@ fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
     let refused = End::Refused("it's no good".to_owned());
     assert_eq!(end.map(|(end, _)| end), Some(refused));
     assert!(!output.status.success() && !shown.contains("on\n"));
+}
+
+#[test]
+fn whoever_runs_a_script_by_hand_gets_words_keeps_the_file_and_sees_no_secret() {
+    let Some(node) = Node::new() else { return };
+    let by_hand = |run: &str| {
+        let text = format!("wdev_run() {{ {run}; }}\nwdev_probe() {{ wdev_stamped; }}\n");
+        let (end, shown, _) = node.run(&script(Mode::Run, &text), BY_HAND);
+        assert_eq!(end, None);
+        assert!(Path::new(&node.path("uploaded.sh")).exists());
+        shown
+    };
+    let told = by_hand("wdev_fact key 'a  value é'; wdev_secret token s3cret");
+    assert_eq!(
+        told,
+        "\nwdev: fact key: a  value é\nwdev: secret token: (kept secret)\nwdev: end proven"
+    );
+    assert_eq!(by_hand("wdev_want_reboot"), "\nwdev: reboot\nwdev: end ok");
+    assert_eq!(by_hand("wdev_refuse 'no good'"), "\nwdev: refused: no good");
+    assert_eq!(by_hand("false"), "\nwdev: failed 1");
 }
 
 #[test]

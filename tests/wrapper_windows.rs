@@ -14,7 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use common::wrapped::{self, read};
 use wdev::channel::powershell::{self, Ending};
-use wdev::channel::wrap::{End, Layout};
+use wdev::channel::wrap::{BY_HAND, End, Layout};
 use wdev::channel::wrap_windows::{layout, wrap_windows_in};
 use wdev::channel::{Mode, Os, Report, Script, Secret};
 
@@ -205,6 +205,35 @@ fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
     let refused = End::Refused("it's no good".to_owned());
     assert_eq!(end.map(|(end, _)| end), Some(refused));
     assert!(!output.status.success() && !shown.contains("on\n"));
+}
+
+#[test]
+fn whoever_runs_a_script_by_hand_gets_words_keeps_the_file_and_sees_no_secret() {
+    let Some(node) = Node::new() else { return };
+    let by_hand = |run: &str| {
+        let (end, shown, _) = node.run(&script(Mode::Run, &body(run)), BY_HAND);
+        assert_eq!(end, None);
+        assert!(Path::new(&node.path("uploaded.ps1")).exists());
+        shown
+    };
+    let told = by_hand(
+        "Add-WdevFact -Key key -Value ('a  value ' + [char]233)\nAdd-WdevSecret -Name token -Value s3cret",
+    );
+    assert_eq!(
+        told,
+        "\nwdev: fact key: a  value é\nwdev: secret token: (kept secret)\nwdev: end proven"
+    );
+    assert_eq!(
+        by_hand("Request-WdevReboot"),
+        "\nwdev: reboot\nwdev: end ok"
+    );
+    let refused = by_hand("Deny-WdevNode -Reason 'no good'");
+    assert_eq!(refused, "\nwdev: refused: no good");
+    let failed = by_hand("throw 'my reason'");
+    assert!(
+        failed.starts_with("\nwdev: failed 1: my reason (line "),
+        "{failed}"
+    );
 }
 
 #[test]

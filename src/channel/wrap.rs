@@ -94,6 +94,7 @@ pub fn wrap_linux_in(script: &Script, nonce: &str, layout: &Layout) -> Result<St
     let values = [
         ("name", SH.quote(&script.name)?),
         ("nonce", SH.quote(nonce)?),
+        ("by_hand", SH.quote(BY_HAND)?),
         ("fingerprint", SH.quote(&script.fingerprint)?),
         (
             "mode",
