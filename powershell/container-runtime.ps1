@@ -15,8 +15,8 @@ the environment: WDEV_GIVEN_sha256_containerd, WDEV_GIVEN_sha256_crictl.
 Changes on the node: C:\Program Files\containerd with containerd and its configuration, C:\k\crictl.exe with its
 configuration (for this user, and in C:\ProgramData\wdev), the folders of the network plugins, the service containerd
 with its log C:\var\log\containerd\containerd.log, the task wdev-trim-logs, which keeps logs of services from growing
-for ever, and what Microsoft Defender leaves alone. Programs are replaced while the service is stopped. Removes C:\etc\cni\net.d\0-containerd-nat.conf, which would win against the
-configuration of a network plugin.
+for ever, and what Microsoft Defender leaves alone. Programs are replaced while the service is stopped. Removes
+C:\etc\cni\net.d\0-containerd-nat.conf, which would win against the configuration of a network plugin.
 
 Reports: the fact `containerd`, the version that runs.
 

@@ -29,6 +29,9 @@ impl Scene<'_> {
             let report = node
                 .call_with(self.body, Mode::Run, self.secrets, None)
                 .done();
+            if report.in_place {
+                return;
+            }
             if report.reboot_wanted {
                 (self.boot)(node);
             }
