@@ -6,11 +6,10 @@ use super::ask::{self, Removal};
 use super::provider::{self, SimArguments};
 use super::run::{self, Job};
 use super::session::{self, Existing};
+use super::standing::machines_possible;
 use super::{Globals, kubeconfig};
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
-use crate::engine::journal;
-use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Outcome;
 use crate::home::{Index, SandboxFolder};
@@ -99,19 +98,6 @@ fn not_linked(folder: &SandboxFolder) -> Result<()> {
         )
         .advise("remove the link; nothing was touched"),
     ))
-}
-
-/// Whether a machine can have been made: by wdev, which journals it first, or by hand in the rendered
-/// folder. Where none can, none is asked for, and the provider need not even be installed.
-fn machines_possible(folder: &SandboxFolder) -> bool {
-    let by_hand = folder.rendered().join(".vagrant").exists();
-    // An earlier `destroy` that did not come to its end began a new journal.
-    let damaged = folder.damaged_journal().exists();
-    by_hand
-        || damaged
-        || journal::read(&folder.journal()).map_or(true, |read| {
-            !State::from_events(&read.events).created.is_empty()
-        })
 }
 
 /// A simulated world that cannot be read is no machine that could be left behind.

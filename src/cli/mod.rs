@@ -25,6 +25,7 @@ mod run;
 mod session;
 mod signals;
 mod ssh;
+mod standing;
 mod status;
 mod up;
 mod validate;

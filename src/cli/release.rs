@@ -10,7 +10,7 @@ use crate::artifacts::Store;
 use crate::channel::Io;
 use crate::clock::Clock;
 use crate::config::model::ProviderName;
-use crate::config::{Config, Loaded, Problems, Severity};
+use crate::config::{Config, Diagnostic, Loaded, Problems, Severity};
 use crate::error::{Failure, Kind, Result};
 use crate::plan::Testbed;
 use crate::plan::node::worker_os;
@@ -138,6 +138,32 @@ fn built(wish: Wish<'_>, release: &Release) -> Result<Option<Version>> {
     .map(Some)
 }
 
+/// What a version that is written in the configuration says about the rest of it, without asking anybody; nothing
+/// where it stands for another one every day.
+pub(super) fn known(loaded: &Loaded) -> Vec<Diagnostic> {
+    let asked = &loaded.config.kubernetes.version;
+    if !release::names_minor(asked) {
+        return Vec::new();
+    }
+    let exact = release::assumed(asked);
+    let subject = Subject {
+        config: &loaded.config,
+        version: &exact.version,
+        origin: exact.origin,
+        built: None,
+        removed: release::kubelet::removed_in,
+    };
+    release::check_located(&subject, loaded)
+}
+
+/// Tells what [`known`] finds.
+///
+/// # Errors
+/// `Configuration` when the configuration cannot be used.
+pub(super) fn check_known(loaded: &Loaded, ui: &Ui) -> Result<()> {
+    told_or_invalid(known(loaded), ui)
+}
+
 /// Tells what a version says about the rest of the configuration.
 ///
 /// # Errors
@@ -151,7 +177,11 @@ pub(super) fn check(wish: Wish<'_>, loaded: &Loaded, release: &Release, ui: &Ui)
         built: built.as_ref(),
         removed: release::kubelet::removed_in,
     };
-    let found = release::check_located(&subject, loaded);
+    told_or_invalid(release::check_located(&subject, loaded), ui)
+}
+
+/// Tells warnings; mistakes are told as those of a configuration.
+fn told_or_invalid(found: Vec<Diagnostic>, ui: &Ui) -> Result<()> {
     let (errors, warnings): (Vec<_>, Vec<_>) = found
         .into_iter()
         .partition(|found| found.severity == Severity::Error);

@@ -6,6 +6,7 @@ use super::provider::{self, Choice, SimArguments};
 use super::release::{self, Effort, Wish};
 use super::run::{self, Job};
 use super::session::Session;
+use super::standing::Standing;
 use super::{Globals, Overrides, preflight, session};
 use crate::artifacts::Store;
 use crate::clock::Clock;
@@ -25,7 +26,7 @@ use crate::plan::steps::power::Action;
 use crate::plan::{self, Target, Testbed};
 use crate::provider::vagrant::hypervisor::Choices;
 use crate::provider::vagrant::hypervisor::libvirt::kvm;
-use crate::ui::Ui;
+use crate::ui::{Ui, Verbosity};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -77,10 +78,12 @@ pub(super) struct Prepared {
 /// Settles the provider and every version, and makes the plan. Changes nothing of the sandbox.
 pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prepared> {
     let (config, folder) = (&session.loaded.config, &session.folder);
-    let earlier = Record::find(folder)?;
-    let Choice { provider, why } = provider::choose(config.provider, earlier.as_ref())?;
+    let standing = Standing::of(folder)?;
+    standing.check_plugin(config.cni.name)?;
+    let Choice { provider, why } = provider::choose(config.provider, standing.made())?;
+    let earlier = standing.earlier.as_ref();
     // Names stay what they are, also when the project's folder has moved.
-    let network = earlier.as_ref().map(|earlier| earlier.network.clone());
+    let network = earlier.map(|earlier| earlier.network.clone());
     let network = network
         .filter(|network| !network.is_empty())
         .unwrap_or_else(|| plan::naming::unique_prefix(&config.sandbox, folder.path()));
@@ -89,7 +92,7 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
         config,
         project: &session.loaded.dir,
         provider,
-        earlier: earlier.as_ref(),
+        earlier,
     };
     let release = release::settle(wish, effort, ui)?;
     release::check(wish, &session.loaded, &release, ui)?;
@@ -117,9 +120,13 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
     let (emulated, warning) = emulation(config, provider, windows);
     record.choices = choices(config, emulated);
     record.release = Some(release);
-    record.sim_seed = earlier.as_ref().and_then(|earlier| earlier.sim_seed);
-    if let Some(earlier) = &earlier {
-        record.keep(earlier);
+    record.cni = Some(config.cni.name);
+    record.sim_seed = earlier.and_then(|earlier| earlier.sim_seed);
+    if let Some(made) = standing.made() {
+        record.keep(made);
+    }
+    if provider != ProviderName::Sim {
+        tell_unbuilt(&plan, ui);
     }
     Ok(Prepared {
         plan,
@@ -127,6 +134,22 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
         why_provider: why,
         warning,
     })
+}
+
+/// Tells of steps that this version cannot do on a real machine, before anybody waits for them.
+fn tell_unbuilt(plan: &Plan, ui: &Ui) {
+    let unbuilt = plan.lanes.iter().flat_map(|lane| {
+        let steps = lane.steps.iter().map(|planned| &planned.step);
+        let steps = steps.filter(|step| step.script().is_some_and(|script| script.text.is_none()));
+        steps.map(|step| format!("{}/{}", lane.name, step.id()))
+    });
+    let unbuilt: Vec<String> = unbuilt.collect();
+    if !unbuilt.is_empty() && ui.verbosity() > Verbosity::Quiet {
+        ui.err(&format!(
+            "warning: not built yet, so that a real machine fails there: {}",
+            unbuilt.join(", ")
+        ));
+    }
 }
 
 /// Whether libvirt's machines are emulated, and what the user must hear about it. A host that cannot run
@@ -211,9 +234,11 @@ fn make(
     preflight::check(config, &record, &index, folder, ui)?;
     let _lock = folder.lock("up")?;
     // Another run may have come in between: what it made must stay known.
-    if let Some(now) = Record::find(folder)? {
-        provider::choose(record.provider, Some(&now))?;
-        record.keep(&now);
+    let now = Standing::of(folder)?;
+    now.check_plugin(config.cni.name)?;
+    if let Some(made) = now.made() {
+        provider::choose(record.provider, Some(made))?;
+        record.keep(made);
     }
     ready()?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Format, Globals, Overrides, session};
-use crate::config;
+use super::{Format, Globals, Overrides, release, session};
+use crate::config::{self, Severity};
 use crate::error::Result;
 use crate::ui::Ui;
 
@@ -20,6 +20,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     let format = globals.format(&[Format::Text, Format::Json])?;
     if format == Format::Text {
         let session = session::load(globals, &arguments.overrides, ui)?;
+        release::check_known(&session.loaded, ui)?;
         let what = match &session.loaded.file {
             Some(file) => format!("`{}` is valid", file.display()),
             None => "there is no variables.yml here; the defaults are valid".to_owned(),
@@ -27,11 +28,14 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui.out(&format!("{what}\n"))?;
         return Ok(0);
     }
-    let (valid, diagnostics) = match config::load(&session::request(globals, &arguments.overrides)?)
-    {
-        Ok(loaded) => (true, [loaded.notes, loaded.warnings].concat()),
-        Err(problems) => (false, problems.0),
+    let diagnostics = match config::load(&session::request(globals, &arguments.overrides)?) {
+        Ok(loaded) => {
+            let found = release::known(&loaded);
+            [loaded.notes, loaded.warnings, found].concat()
+        }
+        Err(problems) => problems.0,
     };
+    let valid = diagnostics.iter().all(|it| it.severity != Severity::Error);
     let report = serde_json::json!({ "version": 1, "valid": valid, "diagnostics": diagnostics });
     ui.out(&format!("{report:#}\n"))?;
     Ok(if valid {

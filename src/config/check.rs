@@ -18,6 +18,10 @@ const HOOKS_MAX: usize = 1000;
 /// <https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm/#before-you-begin>
 const CONTROL_PLANE_MEMORY: u64 = 1700;
 
+/// What Windows Server wants, in MiB; of it the kubelet keeps 1 GiB for itself and the system.
+/// <https://learn.microsoft.com/windows-server/get-started/hardware-requirements>
+const WINDOWS_MEMORY: u64 = 2048;
+
 /// Checks the whole configuration.
 pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
     for (name, max) in [("workers", WORKERS_MAX), ("hooks", HOOKS_MAX)] {
@@ -33,6 +37,7 @@ pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) 
         }
     }
     names(root, sink);
+    taints(root, sink);
     kubernetes(root, sink);
     preflight(root, sink);
     cni(root, sink);
@@ -69,6 +74,30 @@ fn names(root: &Item, sink: &mut Sink) {
             );
         } else {
             seen.insert(name.text(), place);
+        }
+    }
+}
+
+/// The API server refuses a node with two taints of the same key and effect.
+/// Upstream: `ValidateTaints` in pkg/apis/core/validation/validation.go.
+fn taints(root: &Item, sink: &mut Sink) {
+    for node in super::derive::nodes(root) {
+        let mut seen: HashMap<(&str, &str), &Place> = HashMap::new();
+        for taint in node.at("taints").items().iter().filter(|taint| !taint.bad) {
+            let (head, effect) = taint.text().rsplit_once(':').unwrap_or_default();
+            let key = head.split('=').next().unwrap_or_default();
+            if let Some(first) = seen.insert((key, effect), &taint.place) {
+                sink.push(
+                    Diagnostic::error(format!(
+                        "two taints have the key `{key}` and the effect `{effect}`"
+                    ))
+                    .at(&taint.place)
+                    .note(format!(
+                        "the other: {}; Kubernetes takes one of each",
+                        first.origin()
+                    )),
+                );
+            }
         }
     }
 }
@@ -208,6 +237,21 @@ fn memory(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
             .severity(Severity::Warning)
             .at(&control_plane.place),
         );
+    }
+    // Docker's machines are Linux.
+    let windows = root.at("provider").text() != ProviderName::Docker.as_str();
+    for worker in root.at("workers").items().iter().filter(|_| windows) {
+        let memory = worker.at("memory");
+        if !memory.bad && memory.number() < WINDOWS_MEMORY {
+            sink.push(
+                Diagnostic::error(format!(
+                    "{} MiB is little for a Windows node: Windows Server and the kubelet want {WINDOWS_MEMORY}",
+                    memory.number()
+                ))
+                .severity(Severity::Warning)
+                .at(&memory.place),
+            );
+        }
     }
     let Some(host) = host_memory_mib else {
         return;

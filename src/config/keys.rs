@@ -67,6 +67,7 @@ pub(crate) enum Rule {
     BoxUrl,
     Checksum,
     Taint,
+    WindowsFeature,
     LabelValue,
     /// Whom a hook runs for.
     HookNode,

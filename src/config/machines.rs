@@ -82,7 +82,7 @@ pub(super) static WORKER: &[Key] = &[
     ),
     key(
         "features",
-        List(&Shape::Text(Rule::Free)),
+        List(&Shape::Text(Rule::WindowsFeature)),
         Unset,
         "Windows features that the node shall have beside those that it needs, as `Get-WindowsFeature` names them: `[Hyper-V]`.",
     ),

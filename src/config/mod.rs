@@ -100,7 +100,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// A remark on the value at `path`, such as `workers[0].windows`, or with `key` on its key, where
-    /// the user wrote it; where nobody did, on what stands around it.
+    /// the user wrote it; where nobody did, on what stands around it, and on nothing where nobody wrote that.
     #[must_use]
     pub fn remark(
         &self,
@@ -109,7 +109,11 @@ impl Loaded {
         key: bool,
         message: impl Into<String>,
     ) -> Diagnostic {
-        let place = self.effective.place_of(path, key);
+        let mut place = self.effective.place_of(path, key);
+        // The place of the whole is that of its topmost layer: of any flag.
+        if std::ptr::eq(place, &raw const self.effective.place) {
+            place = &Place::Default;
+        }
         Diagnostic::error(message).severity(severity).at(place)
     }
 }

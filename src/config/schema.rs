@@ -228,6 +228,7 @@ fn rule_schema(rule: Rule) -> Json {
         Rule::Proxy => pattern("^(https?://\\S+)?$"),
         Rule::NoProxy => json!({"type": ["string", "number"], "pattern": "^[^,\\s]+$"}),
         Rule::Checksum => pattern("^([Ss][Hh][Aa]256:[0-9A-Fa-f]{64})?$"),
+        Rule::WindowsFeature => pattern("^[A-Za-z0-9_.-]+$"),
         Rule::Taint => json!({
             "type": "string",
             "pattern": "^[^=:\\s]+(=[^=:\\s]*)?:(NoSchedule|PreferNoSchedule|NoExecute)$",

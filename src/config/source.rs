@@ -151,6 +151,14 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// Whether the user wrote it, wherever.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        !matches!(self, Self::Default | Self::Derived { .. })
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -32,6 +32,7 @@ pub(crate) fn check(rule: Rule, text: &str) -> Checked<String> {
         Rule::NoProxy => no_proxy(text),
         Rule::Checksum => checksum(text),
         Rule::Taint => taint(text),
+        Rule::WindowsFeature => windows_feature(text),
         Rule::LabelValue => label_value(text),
     }
 }
@@ -198,6 +199,16 @@ fn checksum(text: &str) -> Checked<String> {
     Err(Complaint::new(format!("`{text}` is not a checksum"))
         .allow("`sha256:` and 64 hexadecimal digits")
         .suggest(bare))
+}
+
+/// A feature as `Get-WindowsFeature` names it.
+fn windows_feature(text: &str) -> Checked<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    if !text.is_empty() && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Complaint::new(format!("`{text}` is no name of a Windows feature"))
+        .allow("letters, digits, `-`, `_` and `.`, as in `Hyper-V-PowerShell`; `Get-WindowsFeature` lists all"))
 }
 
 /// The syntax of label keys and values.

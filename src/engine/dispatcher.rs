@@ -280,7 +280,7 @@ fn must_be_recreated(plan: &Plan, verdicts: &BTreeMap<StepKey, Verdict>) -> Opti
                 "to recreate it, losing what is on it: `wdev {} --recreate`",
                 plan.command
             ))
-            .advise("or undo the change in variables.yml"),
+            .advise("or undo the change in variables.yml, in the environment or in the flags"),
     ))
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node::{Node, Role};
 use crate::channel::Os;
-use crate::config::model::{MachineSpec, ProviderName};
+use crate::config::model::{CniName, MachineSpec, ProviderName};
 use crate::engine::journal;
 use crate::engine::state::{MACHINE, State};
 use crate::error::{Failure, Kind, Result, io_failure};
@@ -48,6 +48,9 @@ pub struct Record {
     pub sim_seed: Option<u64>,
     /// How many seconds a machine may take to boot.
     pub boot_seconds: u64,
+    /// The network plugin that was last asked for; none in a record of a wdev that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cni: Option<CniName>,
     /// Every version of it, as it was settled once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
@@ -74,6 +77,7 @@ impl Record {
             choices: Choices::default(),
             nodes,
             sim_seed: None,
+            cni: None,
             boot_seconds,
             release: None,
         }

@@ -2,8 +2,9 @@
 
 use super::finding::Finding;
 use super::gates::{Gate, gate};
+use super::kubelet_windows::has_variable;
 use super::supported::{self, Support};
-use super::{Origin, Version, arguments, broken, proxy, skew};
+use super::{Origin, Version, arguments, broken, node_labels, proxy, skew};
 use crate::boxes;
 use crate::config::model::{Component, Config, ProviderName};
 use crate::config::{Diagnostic, Loaded, Severity};
@@ -31,6 +32,7 @@ pub fn check(subject: &Subject<'_>) -> Vec<Finding> {
     built(subject, &mut found);
     feature_gates(subject, &mut found);
     extra_arguments(subject, &mut found);
+    labels(subject, &mut found);
     windows(subject, &mut found);
     no_proxy(subject, &mut found);
     found.sort_by_key(|finding| finding.severity != Severity::Error);
@@ -141,8 +143,10 @@ fn feature_gate(subject: &Subject<'_>, name: &str, key: String) -> Option<Findin
 fn extra_arguments(subject: &Subject<'_>, found: &mut Vec<Finding>) {
     let kubernetes = &subject.config.kubernetes;
     let line = subject.version.line();
+    let windows =
+        subject.config.provider != ProviderName::Docker && !subject.config.workers.is_empty();
     for (component, arguments) in &kubernetes.extra_args {
-        for flag in arguments.keys() {
+        for (flag, value) in arguments {
             let key = format!("kubernetes.extra_args.{component}.{flag}");
             if let Some(managed) = arguments::managed(component, flag, kubernetes) {
                 let message = format!("`{flag}` is set by {}", managed.by());
@@ -150,6 +154,14 @@ fn extra_arguments(subject: &Subject<'_>, found: &mut Vec<Finding>) {
                     Finding::new(Severity::Error, key, message)
                         .on_key()
                         .note(format!("in place of it, write {}", managed.instead)),
+                );
+                continue;
+            }
+            if windows && component == "kubelet" && has_variable(value) {
+                let message = format!("`{flag}` cannot be handed on to a Windows node");
+                found.push(
+                    Finding::new(Severity::Error, key, message)
+                        .note("Windows takes what stands between two percent signs for a variable; set it without them, or in a file that another argument names"),
                 );
                 continue;
             }
@@ -164,6 +176,34 @@ fn extra_arguments(subject: &Subject<'_>, found: &mut Vec<Finding>) {
                         )),
                 );
             }
+        }
+    }
+}
+
+/// Labels with which no kubelet starts.
+fn labels(subject: &Subject<'_>, found: &mut Vec<Finding>) {
+    for (index, worker) in subject.config.workers.iter().enumerate() {
+        let refused = worker
+            .labels
+            .keys()
+            .filter(|key| node_labels::is_refused(key));
+        for key in refused {
+            let (allowed, source) = node_labels::allowed();
+            let message = format!("a node cannot give itself the label `{key}`");
+            let note = format!(
+                "the kubelet would not start ({source}); set it once the node is there: `wdev kubectl -- label node {} {key}=...`",
+                worker.name
+            );
+            found.push(
+                Finding::new(
+                    Severity::Error,
+                    format!("workers[{index}].labels.{key}"),
+                    message,
+                )
+                .on_key()
+                .allow(allowed)
+                .note(note),
+            );
         }
     }
 }

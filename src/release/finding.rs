@@ -1,6 +1,6 @@
 //! What is wrong, or probably wrong, with a configuration for the version that it asks for.
 
-use crate::config::{Diagnostic, Loaded, Severity};
+use crate::config::{Diagnostic, Loaded, Origin, Severity};
 
 /// One mistake or remark, about one value of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The value's path: `kubernetes.extra_args.kubelet.node-ip`.
     pub key: String,
+    /// Another value that it is about as much, for where nobody wrote the first one.
+    pub or_key: Option<String>,
     /// Whether the key itself is meant, not what it is set to.
     pub on_key: bool,
     /// What is wrong, a lower-case fragment.
@@ -30,12 +32,18 @@ impl Finding {
         Self {
             severity,
             key: key.into(),
+            or_key: None,
             on_key: false,
             message: message.into(),
             allowed: None,
             suggestion: None,
             note: None,
         }
+    }
+
+    pub(super) fn or_key(mut self, key: &str) -> Self {
+        self.or_key = Some(key.to_owned());
+        self
     }
 
     pub(super) fn on_key(mut self) -> Self {
@@ -61,8 +69,10 @@ impl Finding {
     /// With the place where the user wrote the value, or what is nearest to it.
     #[must_use]
     pub fn located(&self, loaded: &Loaded) -> Diagnostic {
-        let mut diagnostic =
-            loaded.remark(self.severity, &self.key, self.on_key, self.message.clone());
+        let written = |key: &String| loaded.origins.get(key).is_some_and(Origin::is_written);
+        let other = self.or_key.as_ref().filter(|_| !written(&self.key));
+        let (key, message) = (other.unwrap_or(&self.key), self.message.clone());
+        let mut diagnostic = loaded.remark(self.severity, key, self.on_key, message);
         diagnostic.allowed.clone_from(&self.allowed);
         diagnostic.suggestion.clone_from(&self.suggestion);
         diagnostic.note.clone_from(&self.note);

@@ -6,6 +6,16 @@ use serde::Deserialize;
 
 use super::by_minor;
 
+/// Whether Windows would put something else into the line of a service for a piece of this text: it puts in the
+/// variables of its environment, and knows no way to write a percent sign that does not begin one
+/// (`CreateServiceW`, `lpBinaryPathName`; the value is a `REG_EXPAND_SZ`).
+#[must_use]
+pub fn has_variable(text: &str) -> bool {
+    let mut between: Vec<&str> = text.split('%').skip(1).collect();
+    between.pop();
+    between.iter().any(|piece| !piece.is_empty())
+}
+
 /// An argument that every Windows node needs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

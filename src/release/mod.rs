@@ -13,6 +13,7 @@ pub mod kubelet;
 pub mod kubelet_windows;
 pub mod lock;
 pub mod markers;
+pub mod node_labels;
 pub mod proxy;
 pub mod resolve;
 pub mod site;
@@ -33,7 +34,7 @@ use crate::os::Os;
 
 pub use check::{Subject, check, check_located};
 pub use finding::Finding;
-pub use resolve::{Resolved, assumed, resolve};
+pub use resolve::{Resolved, assumed, names_minor, resolve};
 pub use site::Site;
 pub use version::Version;
 

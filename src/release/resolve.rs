@@ -75,6 +75,12 @@ pub async fn resolve(
     })
 }
 
+/// Whether `asked` says which minor it is, whatever it stands for today.
+#[must_use]
+pub fn names_minor(asked: &str) -> bool {
+    Asked::parse(asked).is_some_and(|asked| asked.minor().is_some())
+}
+
 /// What `asked` probably stands for, by wdev's own data: the newest known release where a marker or a
 /// checkout would have to be read. For what is only shown or simulated.
 #[must_use]

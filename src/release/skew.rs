@@ -88,7 +88,9 @@ pub fn check_skew(
 #[must_use]
 pub fn check_containerd(containerd: &str, kubernetes: &Version) -> Option<Finding> {
     let (own, minor) = (containerd::Version::parse(containerd)?, kubernetes.minor());
-    let finding = |severity, message| Finding::new(severity, "container_runtime.version", message);
+    let finding = |severity, message| {
+        Finding::new(severity, "container_runtime.version", message).or_key("kubernetes.version")
+    };
     let line = kubernetes.line();
     let cri = Cri::of(minor)?;
     if !cri.fits(own) {

@@ -19,6 +19,43 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
+fn validate_finds_what_an_exact_version_says_of_the_rest() {
+    let env = Env::new();
+    for (text, words) in [
+        (
+            "kubernetes: {version: 1.25.0}",
+            "does not support Kubernetes 1.25",
+        ),
+        (
+            "kubernetes: {version: \"1.10\"}",
+            "does not support Kubernetes 1.10",
+        ),
+        ("kubernetes: {version: 1.20.0}", "variables.yml:1:23"),
+        (
+            "kubernetes: {version: 1.36.4, extra_args: {kubelet: {node-ip: 1.2.3.4}}}",
+            "`node-ip` is set by wdev",
+        ),
+        (
+            "kubernetes: {version: 1.36.4, extra_args: {kubelet: {v: \"%a%\"}}}",
+            "variables.yml:1:57",
+        ),
+        (
+            "kubernetes: {version: 1.36.4}\nworkers: [{windows: 2019}]",
+            "variables.yml:2:21",
+        ),
+        (
+            "kubernetes: {version: 1.36.4}\nworkers: [{labels: {node-role.kubernetes.io/worker: \"\"}}]",
+            "cannot give itself the label",
+        ),
+    ] {
+        env.write("variables.yml", text);
+        env.run(&["validate", "--cni", "none"]).exits(3).says(words);
+        let report = env.run(&["validate", "-o", "json"]);
+        assert_eq!(report.exits(3).json()["valid"], false, "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_understood_is_2() {
     let env = Env::new();
     for (args, words) in [

@@ -140,6 +140,49 @@ fn another_provider_is_refused_while_machines_stand() {
 }
 
 #[test]
+fn what_was_rendered_alone_binds_nobody_to_its_provider() {
+    let env = Env::new();
+    env.run(&["render", "--provider", "virtualbox"]).exits(0);
+    env.run(&["render", "--provider", "hyperv"]).exits(0);
+    env.run(&["up", "--provider", "sim"]).exits(0);
+    env.run(&["render", "--provider", "virtualbox"])
+        .exits(3)
+        .says("stands on `sim`");
+}
+
+#[test]
+fn another_network_plugin_is_refused_once_the_cluster_has_one() {
+    let env = Env::new();
+    env.write("variables.yml", "provider: sim\n");
+    env.run(&[
+        "up",
+        "--cni",
+        "flannel",
+        "--sim-fault",
+        "cp/cni=fail:always",
+    ])
+    .exits(6);
+    // It has none yet.
+    env.run(&["up", "--cni", "antrea"]).exits(0);
+    let before = fs::read(env.journal()).unwrap();
+    for arguments in [&["up"][..], &["plan"], &["node", "add", "winw2"]] {
+        env.run(arguments)
+            .exits(3)
+            .says("has the network plugin `antrea`")
+            .says("`--cni antrea`")
+            .says("wdev destroy");
+    }
+    assert_eq!(fs::read(env.journal()).unwrap(), before);
+    let file = fs::read_to_string(env.root().join("project/variables.yml")).unwrap();
+    assert_eq!(
+        file, "provider: sim\n",
+        "the worker was written down all the same"
+    );
+    env.run(&["node", "add", "winw2", "--cni", "antrea"])
+        .exits(0);
+}
+
+#[test]
 fn a_machine_removed_behind_wdevs_back_is_made_anew_alone() {
     let env = standing();
     fs::remove_file(env.sandbox().join("sim/nodes/winw1.json")).unwrap();

@@ -143,7 +143,7 @@ pub struct Cni {
 }
 
 /// The network plugins that wdev knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CniName {
     /// Calico

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Argument, Cluster, Member};
 use crate::error::{Failure, Kind, Result};
-use crate::release::kubelet_windows::{log_runner, needed, reserved};
+use crate::release::kubelet_windows::{has_variable, log_runner, needed, reserved};
 
 /// The folder of the Kubernetes programs on a Windows node.
 pub const BIN_FOLDER: &str = r"C:\k";
@@ -68,13 +68,9 @@ impl Cluster<'_> {
     }
 }
 
-/// Windows puts the variables of its environment into the line of a service, and knows no way to write a percent
-/// sign that does not begin one: `CreateServiceW`, `lpBinaryPathName`; the value is a `REG_EXPAND_SZ`.
+/// Holds that an argument reaches the kubelet as it is.
 fn check(argument: &Argument) -> Result<()> {
-    let text = format!("{}={}", argument.name, argument.value);
-    let mut between: Vec<&str> = text.split('%').skip(1).collect();
-    between.pop();
-    if between.iter().all(|piece| piece.is_empty()) {
+    if !has_variable(&format!("{}={}", argument.name, argument.value)) {
         return Ok(());
     }
     let message = format!(

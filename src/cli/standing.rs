@@ -1,0 +1,87 @@
+//! What earlier runs have left of a sandbox, and what that binds the next one to.
+
+use crate::config::model::CniName;
+use crate::engine::journal;
+use crate::engine::state::State;
+use crate::error::{Failure, Kind, Result};
+use crate::home::SandboxFolder;
+use crate::plan::record::Record;
+use crate::plan::steps::cni;
+
+/// What earlier runs have left.
+pub(super) struct Standing {
+    /// What the sandbox was last made of; none when no run has begun to make it.
+    pub earlier: Option<Record>,
+    /// Whether a machine of it can exist.
+    machines: bool,
+    /// Whether its cluster has been given its network plugin.
+    plugin: bool,
+}
+
+impl Standing {
+    /// Looks at the sandbox's folder, which need not exist.
+    ///
+    /// # Errors
+    /// `Host` when what is in it cannot be read.
+    pub fn of(folder: &SandboxFolder) -> Result<Self> {
+        let record = Record::find(folder)?;
+        let events = journal::read(&folder.journal())?.events;
+        let state = State::from_events(&events);
+        let machines = machines_possible(folder);
+        let applied = |(key, step): (&crate::names::StepKey, &crate::engine::state::StepRecord)| {
+            key.step.as_str() == cni::ID && step.done.is_some()
+        };
+        Ok(Self {
+            // A record that `wdev render` alone has written binds nobody.
+            earlier: record.filter(|_| machines || !events.is_empty()),
+            machines,
+            plugin: state.steps.iter().any(applied),
+        })
+    }
+
+    /// The record of machines that can exist.
+    pub fn made(&self) -> Option<&Record> {
+        self.earlier.as_ref().filter(|_| self.machines)
+    }
+
+    /// Refuses another network plugin than the one that the cluster has: nothing takes that one out again.
+    ///
+    /// # Errors
+    /// `Configuration`, with what to do.
+    pub fn check_plugin(&self, wanted: CniName) -> Result<()> {
+        let earlier = self.made().filter(|_| self.plugin);
+        let Some((sandbox, has)) = earlier.and_then(|it| Some((&it.sandbox, it.cni?))) else {
+            return Ok(());
+        };
+        if has == wanted {
+            return Ok(());
+        }
+        let (has, wanted) = (cni::name(has), cni::name(wanted));
+        Err(Box::new(
+            Failure::new(
+                Kind::Configuration,
+                format!("the cluster of `{sandbox}` has the network plugin `{has}`"),
+            )
+            .because(format!(
+                "`{wanted}` is asked for now, and nothing would take `{has}` out of it; nothing was touched"
+            ))
+            .advise(format!(
+                "ask for what it has: `--cni {has}`, or `cni: {{name: {has}}}` in variables.yml"
+            ))
+            .advise("or make it anew: `wdev destroy`, then `wdev up`"),
+        ))
+    }
+}
+
+/// Whether a machine can have been made: by wdev, which journals it first, or by hand in the rendered
+/// folder. Where none can, none is asked for, and the provider need not even be installed.
+pub(super) fn machines_possible(folder: &SandboxFolder) -> bool {
+    let by_hand = folder.rendered().join(".vagrant").exists();
+    // An earlier `destroy` that did not come to its end began a new journal.
+    let damaged = folder.damaged_journal().exists();
+    by_hand
+        || damaged
+        || journal::read(&folder.journal()).map_or(true, |read| {
+            !State::from_events(&read.events).created.is_empty()
+        })
+}
