@@ -223,35 +223,34 @@ fn boxes(root: &Item, sink: &mut Sink) {
     }
 }
 
+/// Warns of less memory than `wanted`, in MiB, where `whom` says who wants it.
+fn little(memory: &Item, wanted: u64, whom: &str, sink: &mut Sink) {
+    let is = memory.number();
+    if memory.bad || is >= wanted {
+        return;
+    }
+    sink.push(
+        Diagnostic::error(format!("{is} MiB is little for {whom} {wanted}"))
+            .severity(Severity::Warning)
+            .at(&memory.place),
+    );
+}
+
 fn memory(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
     if root.at("provider").text() == ProviderName::Sim.as_str() {
         return;
     }
-    let control_plane = root.at("control_plane").at("memory");
-    if !control_plane.bad && control_plane.number() < CONTROL_PLANE_MEMORY {
-        sink.push(
-            Diagnostic::error(format!(
-                "{} MiB is little for a control plane: kubeadm wants {CONTROL_PLANE_MEMORY}",
-                control_plane.number()
-            ))
-            .severity(Severity::Warning)
-            .at(&control_plane.place),
-        );
-    }
+    little(
+        root.at("control_plane").at("memory"),
+        CONTROL_PLANE_MEMORY,
+        "a control plane: kubeadm wants",
+        sink,
+    );
     // Docker's machines are Linux.
     let windows = root.at("provider").text() != ProviderName::Docker.as_str();
     for worker in root.at("workers").items().iter().filter(|_| windows) {
-        let memory = worker.at("memory");
-        if !memory.bad && memory.number() < WINDOWS_MEMORY {
-            sink.push(
-                Diagnostic::error(format!(
-                    "{} MiB is little for a Windows node: Windows Server and the kubelet want {WINDOWS_MEMORY}",
-                    memory.number()
-                ))
-                .severity(Severity::Warning)
-                .at(&memory.place),
-            );
-        }
+        let whom = "a Windows node: Windows Server and the kubelet want";
+        little(worker.at("memory"), WINDOWS_MEMORY, whom, sink);
     }
     let Some(host) = host_memory_mib else {
         return;

@@ -350,6 +350,29 @@ fn a_flood_of_mistakes_is_cut() {
 }
 
 #[test]
+fn little_memory_is_a_warning_at_each_node_that_has_it() {
+    let text = "control_plane: {memory: 1GiB}\nworkers: [{memory: 1}, {memory: 2GiB}]\n";
+    let said = |text: &str| -> Vec<String> {
+        let warnings = read(text).unwrap().warnings;
+        warnings.iter().map(ToString::to_string).collect()
+    };
+    let all = said(text);
+    let [control_plane, worker] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    assert!(
+        control_plane.contains("1024 MiB is little for a control plane"),
+        "{all:?}"
+    );
+    assert!(
+        worker.contains("1 MiB is little for a Windows node"),
+        "{all:?}"
+    );
+    assert_eq!(said(&format!("provider: docker\n{text}")).len(), 1);
+    assert_eq!(said(&format!("provider: sim\n{text}")).len(), 0);
+}
+
+#[test]
 fn more_memory_than_the_host_has_is_a_warning() {
     let dir = folder(&[("variables.yml", "workers: [{memory: 12GiB}, {}]\n")]);
     let warnings = |host: Option<u64>| {
