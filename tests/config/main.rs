@@ -9,6 +9,7 @@
 
 mod documents;
 mod layers;
+mod memory;
 mod migrate;
 mod mistakes;
 mod network;
