@@ -91,6 +91,31 @@ fn a_worker_comes_after_the_others_and_every_other_byte_stays() {
             "{cni: none}\n",
             "{cni: none, \"workers\": [{name: winw1}, {name: b}]}\n",
         ),
+        // An entry need not begin beside its dash, and an anchor that nothing refers to is no other place.
+        (
+            "workers:\n  -\n    name: a\n",
+            "workers:\n  -\n    name: a\n  - {name: b}\n",
+        ),
+        (
+            "workers: &x # all\n# -\n- &w # -\n\n  name: a\ncni: none\n",
+            "workers: &x # all\n# -\n- &w # -\n\n  name: a\n- {name: b}\ncni: none\n",
+        ),
+        (
+            "workers: !!seq\n  - !!map\n    name: a",
+            "workers: !!seq\n  - !!map\n    name: a\n  - {name: b}",
+        ),
+        (
+            "workers: &x [&w {name: a}]\n",
+            "workers: &x [&w {name: a}, {name: b}]\n",
+        ),
+        (
+            "workers: &x ~ # none\n",
+            "workers: &x # none\n  - {name: winw1}\n  - {name: b}\n",
+        ),
+        (
+            "workers: &x\ncni: none\n",
+            "workers: &x\n  - {name: winw1}\n  - {name: b}\ncni: none\n",
+        ),
     ] {
         let project = Project::new(&[("variables.yml", before)]);
         let change = project
@@ -217,6 +242,22 @@ fn a_worker_goes_and_the_others_stay_the_machines_that_they_are() {
         "workers:\n  # one\n  - {name: a}\n  - name: b # two\n    cpus: 3\ncni: none\n"
     );
     assert!(last.pinned.is_empty());
+}
+
+#[test]
+fn an_entry_below_its_dash_goes_with_its_dash() {
+    let before = "workers:\n  - &one # first\n\n    name: a\n  # two\n  -\n    cpus: 3\n";
+    let project = Project::new(&[("variables.yml", before)]);
+    let first = project.remove("a").unwrap();
+    assert_eq!(
+        first.after,
+        "workers:\n  # two\n  -\n    cpus: 3\n    address: 192.168.56.12\n    name: winw2\n"
+    );
+    let second = project.remove("winw2").unwrap();
+    assert_eq!(
+        second.after,
+        "workers:\n  - &one # first\n\n    name: a\n  # two\n"
+    );
 }
 
 #[test]
