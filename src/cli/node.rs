@@ -10,8 +10,8 @@ use super::provider::SimArguments;
 use super::run::{self, Job};
 use super::session::{self, Session};
 use super::{Globals, Overrides, up};
-use crate::config::Config;
 use crate::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
+use crate::config::{Config, Request};
 use crate::engine::journal;
 use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
@@ -99,8 +99,11 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
     arguments.up.check(globals)?;
     let overrides = &arguments.up.overrides;
-    let Session { loaded, folder } = session::load(globals, overrides, ui)?;
-    let request = session::request(globals, overrides)?;
+    let request = Request {
+        first_worker: true,
+        ..session::request(globals, overrides)?
+    };
+    let Session { loaded, folder } = session::load_from(&request, ui)?;
     let Change {
         file,
         before,

@@ -171,10 +171,15 @@ pub fn add_key(text: &str, list: &str, at: usize, name: &str, quoted: &str) -> E
     let Kind::Map { flow, .. } = item.kind else {
         return Err(format!("an entry of its `{list}` is no map"));
     };
-    let new = if flow {
-        place.in_braces(item, &format!("{name}: {quoted}"))?
+    let line = if place.quotes(&root, list, Some(at)) {
+        format!("\"{name}\": {quoted}")
     } else {
-        place.below_first(item, &format!("{name}: {quoted}"))?
+        format!("{name}: {quoted}")
+    };
+    let new = if flow {
+        place.in_braces(item, &line)?
+    } else {
+        place.below_first(item, &line)?
     };
     if let Kind::Map { entries, .. } = &mut wanted.kind
         && let Some((_, list)) = entries.iter_mut().find(|(key, _)| key.is(list))
@@ -186,6 +191,14 @@ pub fn add_key(text: &str, list: &str, at: usize, name: &str, quoted: &str) -> E
         entries.insert(end.min(entries.len()), (key, value));
     }
     proven(new, &wanted)
+}
+
+/// Whether a new key of an item of this list is to stand in double quotes, as the keys beside it do: those
+/// of the item itself, of the other items, the list's own, or the last one of the document. Where there is
+/// no key at all, braces are taken for JSON.
+#[must_use]
+pub fn quotes_keys(text: &str, list: &str, at: Option<usize>) -> bool {
+    parse(text).is_ok_and(|root| Text::new(text).quotes(&root, list, at))
 }
 
 fn map_in<'a>(root: &'a Node, list: &str, at: usize) -> Option<&'a Node> {

@@ -125,6 +125,29 @@ impl<'a> Text<'a> {
         Ok(colon + between.trim_end_matches(' ').len()..value.range.end)
     }
 
+    /// See [`super::edit::quotes_keys`].
+    pub(super) fn quotes(&self, root: &Node, list: &str, at: Option<usize>) -> bool {
+        let entry = root.entry(list);
+        let items: &[Node] = match entry.map(|(_, list)| &list.kind) {
+            Some(Kind::List { items, .. }) => items,
+            _ => &[],
+        };
+        let own = at.and_then(|at| items.get(at)).and_then(last_key);
+        let beside = own
+            .or_else(|| items.iter().rev().find_map(last_key))
+            .or(entry.map(|(key, _)| key))
+            .or_else(|| last_key(root));
+        match beside {
+            Some(key) => self.is_quoted(key),
+            None => matches!(root.kind, Kind::Map { flow: true, .. }),
+        }
+    }
+
+    fn is_quoted(&self, key: &Node) -> bool {
+        let key = self.text.get(key.range.clone());
+        key.is_some_and(|key| key.starts_with('"'))
+    }
+
     pub(super) fn after_block_item(&self, key: &Node, items: &[Node], item: &Item) -> Edited {
         let Some(last) = items.last() else {
             return Err("a list is empty".to_owned());
@@ -159,7 +182,13 @@ impl<'a> Text<'a> {
         };
         let newline = self.newline;
         let lines = (item.block)(&format!("{indent}{}", item.indent), newline);
-        self.at_end(root, &format!("{}:{newline}{lines}", item.list))
+        let quote = if last_key(root).is_some_and(|key| self.is_quoted(key)) {
+            "\""
+        } else {
+            ""
+        };
+        let key = format!("{quote}{}{quote}", item.list);
+        self.at_end(root, &format!("{key}:{newline}{lines}"))
     }
 
     /// With a key at the end of the map in braces.
@@ -205,5 +234,12 @@ impl<'a> Text<'a> {
         let indent = " ".repeat(before.len());
         let end = value.range.end.max(key.range.end);
         self.put_lines(self.line_after(end), &format!("{indent}{line}"))
+    }
+}
+
+fn last_key(map: &Node) -> Option<&Node> {
+    match &map.kind {
+        Kind::Map { entries, .. } => entries.last().map(|(key, _)| key),
+        _ => None,
     }
 }
