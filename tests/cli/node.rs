@@ -100,6 +100,20 @@ fn an_empty_list_of_workers_gets_its_first_one() {
 }
 
 #[test]
+fn a_second_run_is_told_that_a_worker_is_being_added() {
+    let env = standing();
+    let add = ["node", "add", "big", "-o", "json", "--sim-speed", "60"];
+    let running = Running::of(env.wdev(&add));
+    running.until("run_started", "");
+    env.run(&["node", "remove", "big", "--yes"])
+        .exits(11)
+        .says(&format!(
+            "`wdev node add` with process id {}",
+            running.pid()
+        ));
+}
+
+#[test]
 fn what_cannot_be_added_changes_nothing() {
     let env = standing();
     for (args, code, words) in [
