@@ -10,13 +10,13 @@ use super::provider::SimArguments;
 use super::run::{self, Job};
 use super::session::{self, Session};
 use super::{Globals, Overrides, up};
-use crate::config::Config;
 use crate::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
+use crate::config::{Config, Request};
 use crate::engine::journal;
 use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Outcome;
-use crate::home::SandboxFolder;
+use crate::home::{Lock, SandboxFolder};
 use crate::kubeconfig::file;
 use crate::names::LaneName;
 use crate::plan::leave;
@@ -99,8 +99,12 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
 fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
     arguments.up.check(globals)?;
     let overrides = &arguments.up.overrides;
-    let Session { loaded, folder } = session::load(globals, overrides, ui)?;
-    let request = session::request(globals, overrides)?;
+    let request = Request {
+        first_worker: true,
+        ..session::request(globals, overrides)?
+    };
+    let Session { loaded, folder } = session::load_from(&request, ui)?;
+    let lock = held(&folder, "node add")?;
     let Change {
         file,
         before,
@@ -116,7 +120,7 @@ fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
         ui.err(&format!("`{name}` stands in `{file}` now"));
         Ok(())
     };
-    up::complete(globals, &arguments.up, &session, ui, &ready)
+    up::complete(globals, &arguments.up, &session, ui, lock, &ready)
 }
 
 impl AddArguments {
@@ -148,6 +152,8 @@ fn remove(globals: &Globals, arguments: &RemoveArguments, ui: &Ui) -> Result<u8>
     run::format(globals)?;
     let overrides = Overrides::default();
     let Session { loaded, folder } = session::load(globals, &overrides, ui)?;
+    // Also while the question waits: what it tells is still so when the answer comes.
+    let _lock = held(&folder, leave::COMMAND)?;
     let name = LaneName::new(&arguments.name);
     let record = Record::find(&folder)?;
     let made = record.as_ref().and_then(|record| record.node(&name));
@@ -185,16 +191,16 @@ fn remove(globals: &Globals, arguments: &RemoveArguments, ui: &Ui) -> Result<u8>
         question: "Remove it?",
     };
     ask::confirm(globals, &removal, ui)?;
-    let _lock = if folder.exists() {
-        Some(folder.lock(leave::COMMAND)?)
-    } else {
-        None
-    };
     let (gone, code) = leave(globals, arguments, &name, (&loaded.config, &folder), ui)?;
     if gone {
         forget(change.as_ref(), ui)?;
     }
     Ok(code)
+}
+
+/// Takes the sandbox, where there is one, before anything is judged by what another run may be changing.
+fn held(folder: &SandboxFolder, command: &str) -> Result<Option<Lock>> {
+    folder.exists().then(|| folder.lock(command)).transpose()
 }
 
 /// Drains the node, removes its machine, and forgets it in the record. Returns whether it is gone, and the

@@ -32,8 +32,15 @@ pub struct Existing {
 /// # Errors
 /// `Configuration` with every mistake.
 pub fn load(globals: &Globals, overrides: &Overrides, ui: &Ui) -> Result<Session> {
-    let request = request(globals, overrides)?;
-    let loaded = config::load(&request).map_err(|problems| invalid(&problems, ui))?;
+    load_from(&request(globals, overrides)?, ui)
+}
+
+/// Loads a configuration; tells its notes and warnings.
+///
+/// # Errors
+/// `Configuration` with every mistake.
+pub fn load_from(request: &Request, ui: &Ui) -> Result<Session> {
+    let loaded = config::load(request).map_err(|problems| invalid(&problems, ui))?;
     let remarks: Vec<Diagnostic> = loaded
         .notes
         .iter()
@@ -105,6 +112,7 @@ pub fn request(globals: &Globals, overrides: &Overrides) -> Result<Request> {
             .collect(),
         flags,
         host_memory_mib: config::host_memory_mib(),
+        first_worker: false,
     })
 }
 

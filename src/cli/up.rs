@@ -18,7 +18,7 @@ use crate::engine::plan::Plan;
 use crate::engine::state::State;
 use crate::error::Result;
 use crate::event::Decision;
-use crate::home::{Index, Indexed, SandboxFolder};
+use crate::home::{Index, Indexed, Lock, SandboxFolder};
 use crate::names::LaneName;
 use crate::os::Os;
 use crate::plan::record::Record;
@@ -185,19 +185,22 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         &session,
         ui,
         arguments.recreate,
+        None,
         &|| Ok(()),
     )
 }
 
-/// Makes or completes the sandbox. `ready` is called once the host is found fit, with the lock held.
+/// Makes or completes the sandbox. `ready` is called once the host is found fit, with the lock held: the
+/// given one, where the caller has it already.
 pub(super) fn complete(
     globals: &Globals,
     arguments: &Making,
     session: &Session,
     ui: &Ui,
+    lock: Option<Lock>,
     ready: &dyn Fn() -> Result<()>,
 ) -> Result<u8> {
-    make(globals, arguments, session, ui, false, ready)
+    make(globals, arguments, session, ui, false, lock, ready)
 }
 
 fn make(
@@ -206,6 +209,7 @@ fn make(
     session: &Session,
     ui: &Ui,
     recreates: bool,
+    lock: Option<Lock>,
     ready: &dyn Fn() -> Result<()>,
 ) -> Result<u8> {
     let (config, folder) = (&session.loaded.config, &session.folder);
@@ -232,7 +236,10 @@ fn make(
     }
     let index = Index::of_user()?;
     preflight::check(config, &record, &index, folder, ui)?;
-    let _lock = folder.lock("up")?;
+    let _lock = match lock {
+        Some(lock) => lock,
+        None => folder.lock("up")?,
+    };
     // Another run may have come in between: what it made must stay known.
     let now = Standing::of(folder)?;
     now.check_plugin(config.cni.name)?;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::Request;
 use super::diagnostic::{Diagnostic, Severity, Sink};
 use super::item::Item;
 use super::keys::NODE_SETS;
@@ -23,7 +24,7 @@ const CONTROL_PLANE_MEMORY: u64 = 1700;
 const WINDOWS_MEMORY: u64 = 2048;
 
 /// Checks the whole configuration.
-pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) {
+pub(crate) fn check(root: &Item, request: &Request, sink: &mut Sink) {
     for (name, max) in [("workers", WORKERS_MAX), ("hooks", HOOKS_MAX)] {
         let list = root.at(name);
         if list.items().len() > max {
@@ -36,6 +37,9 @@ pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) 
             return;
         }
     }
+    if !request.first_worker {
+        a_worker(root, sink);
+    }
     names(root, sink);
     taints(root, sink);
     kubernetes(root, sink);
@@ -44,11 +48,11 @@ pub(crate) fn check(root: &Item, host_memory_mib: Option<u64>, sink: &mut Sink) 
     hooks(root, sink);
     vagrant(root, sink);
     boxes(root, sink);
-    memory(root, host_memory_mib, sink);
+    memory(root, request.host_memory_mib, sink);
     super::ranges::check(root, sink);
 }
 
-fn names(root: &Item, sink: &mut Sink) {
+fn a_worker(root: &Item, sink: &mut Sink) {
     let workers = root.at("workers");
     // Tests on emulated machines have one machine, which takes minutes to come up and to reboot.
     let testbed = std::env::var_os("WDEV_TESTBED").is_some_and(|value| value == "linux");
@@ -59,6 +63,9 @@ fn names(root: &Item, sink: &mut Sink) {
                 .allow("at least one worker; leave the key out for one with every default"),
         );
     }
+}
+
+fn names(root: &Item, sink: &mut Sink) {
     let mut seen: HashMap<&str, &Place> = HashMap::new();
     for node in super::derive::nodes(root) {
         let name = node.at("name");

@@ -107,7 +107,9 @@ impl Diagnostic {
             }
             Place::Flag(flag, text) => {
                 self.given = Some(format!("flag `{flag}`"));
-                self.typed(flag, ' ', text);
+                // `--set KEY=VALUE` is the only flag that has its key with it.
+                let separator = if flag.contains(' ') { '=' } else { ' ' };
+                self.typed(flag, separator, text);
             }
             Place::Default | Place::Derived(_) => {}
         }

@@ -158,11 +158,14 @@ pub(crate) fn flags(request: &Request, sink: &mut Sink) -> Node {
             }
         } else {
             let near = nearest(path, known.iter().map(|(known, _)| known.as_str()));
-            sink.push(
-                Diagnostic::error(format!("there is no key `{path}`"))
-                    .at(&place)
-                    .suggest(near.map(str::to_owned)),
-            );
+            let mut problem = Diagnostic::error(format!("there is no key `{path}`"))
+                .at(&place)
+                .suggest(near.map(str::to_owned));
+            // The key is wrong, not its value.
+            if let Some(before) = flag.strip_suffix(path.as_str()) {
+                problem.caret = Some((before.chars().count() + 1, path.chars().count().max(1)));
+            }
+            sink.push(problem);
         }
     }
     root

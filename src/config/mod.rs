@@ -78,6 +78,8 @@ pub struct Request {
     /// The host's memory in MiB, to warn when the nodes want more; see [`host_memory_mib`]. Without
     /// it nothing is compared.
     pub host_memory_mib: Option<u64>,
+    /// Whether the first worker is about to be written, so that an empty list is no mistake yet.
+    pub first_worker: bool,
 }
 
 /// A configuration that was read.
@@ -195,7 +197,7 @@ pub fn load(request: &Request) -> Result<Loaded, Problems> {
     let mut effective = walker.root(&merged);
     derive::derive(&mut effective);
     if whole {
-        check::check(&effective, request.host_memory_mib, &mut sink);
+        check::check(&effective, request, &mut sink);
     }
     if !sink.errors.is_empty() {
         return Err(sink.into_problems());

@@ -70,22 +70,22 @@ impl From<Box<Failure>> for Refused {
 type Edited<T> = std::result::Result<T, Refused>;
 
 impl NewWorker {
-    /// On one line of YAML.
-    fn flow(&self) -> String {
-        let mut keys = vec![format!("name: {}", quote(&self.name))];
+    /// On one line of YAML; with every key and text in double quotes it is JSON.
+    fn flow(&self, quoted: bool) -> String {
+        let text = |text: &str| scalar(text, quoted);
+        let pair = |key: &str, value: &str| format!("{}: {value}", text(key));
+        let mut keys = vec![pair("name", &text(&self.name))];
         let mut add = |key: &str, value: Option<String>| {
-            keys.extend(value.map(|value| format!("{key}: {value}")));
+            keys.extend(value.map(|value| pair(key, &value)));
         };
-        let quoted = |text: &Option<String>| text.as_deref().map(quote);
-        add("windows", quoted(&self.windows));
+        let one = |value: &Option<String>| value.as_deref().map(text);
+        add("windows", one(&self.windows));
         add("cpus", self.cpus.map(|cpus| cpus.to_string()));
-        add("memory", quoted(&self.memory));
-        add("address", quoted(&self.address));
+        add("memory", one(&self.memory));
+        add("address", one(&self.address));
         let labels = self.labels.iter();
-        let labels: Vec<String> = labels
-            .map(|(key, value)| format!("{}: {}", quote(key), quote(value)))
-            .collect();
-        let taints: Vec<String> = self.taints.iter().map(|taint| quote(taint)).collect();
+        let labels: Vec<String> = labels.map(|(key, value)| pair(key, &text(value))).collect();
+        let taints: Vec<String> = self.taints.iter().map(|taint| text(taint)).collect();
         let some = |list: &[String], text: String| (!list.is_empty()).then_some(text);
         add(
             "labels",
@@ -96,7 +96,16 @@ impl NewWorker {
     }
 }
 
-/// The configuration with one more worker. `loaded` is what `request` gave.
+/// A text as YAML, `quoted` also where it need not be.
+fn scalar(text: &str, quoted: bool) -> String {
+    if quoted {
+        serde_json::Value::from(text).to_string()
+    } else {
+        quote(text)
+    }
+}
+
+/// The configuration with one more worker. `loaded` is what `request` gave, which may be one for the first.
 ///
 /// # Errors
 /// When the worker cannot be one, the workers are defined elsewhere, or another node would change.
@@ -120,10 +129,13 @@ pub fn with_worker(request: &Request, loaded: &Loaded, worker: &NewWorker) -> Ed
     if !change.has_workers() {
         // Without the key there is one worker with every default; it is to stay.
         for worker in &config.workers {
-            change.push(&format!("{{name: {}}}", quote(&worker.name)))?;
+            change.push(&NewWorker {
+                name: worker.name.clone(),
+                ..NewWorker::default()
+            })?;
         }
     }
-    change.push(&worker.flow())?;
+    change.push(worker)?;
     let after = change.load(request)?;
     let wanted = config.workers.len() + 1;
     let new = after.config.workers.last();
@@ -278,10 +290,11 @@ impl Draft {
             .into()
     }
 
-    fn push(&mut self, flow: &str) -> Edited<()> {
+    fn push(&mut self, worker: &NewWorker) -> Edited<()> {
+        let flow = &worker.flow(edit::quotes_keys(&self.text, WORKERS, None));
         let item = Item {
             list: WORKERS,
-            flow: flow.to_owned(),
+            flow: flow.clone(),
             block: &|indent, _| format!("{indent}- {flow}"),
             indent: "  ",
         };
@@ -311,7 +324,8 @@ impl Draft {
     }
 
     fn pin(&mut self, at: usize, key: &str, value: &str, worker: &str) -> Edited<()> {
-        self.text = edit::add_key(&self.text, WORKERS, at, key, &quote(value))
+        let quoted = edit::quotes_keys(&self.text, WORKERS, Some(at));
+        self.text = edit::add_key(&self.text, WORKERS, at, key, &scalar(value, quoted))
             .map_err(|why| self.refused(&why))?;
         self.pinned.push(format!("{key}: {value} of `{worker}`"));
         Ok(())
@@ -321,6 +335,7 @@ impl Draft {
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
         let request = Request {
             text: Some(text.to_owned()),
+            first_worker: false,
             ..request.clone()
         };
         load(&request).map_err(Refused::Problems)

@@ -1,7 +1,8 @@
 //! Changes one entry of a kubeconfig's text and leaves every other byte as it is.
 
 use crate::render::quote::YAML;
-use crate::yaml::edit::{self, Edited, Item, Text, proven};
+use crate::yaml::edit::{self, Edited, Item, proven};
+use crate::yaml::text::Text;
 use crate::yaml::tree::parse;
 
 /// An entry of one of the lists of a kubeconfig: a cluster, a user or a context.

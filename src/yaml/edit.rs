@@ -3,8 +3,7 @@
 //! Each change is proven before it counts: the new text is read again, and has to mean the old one with
 //! that change and no other. A text that is written in a way in which this cannot be done is refused.
 
-use std::ops::Range;
-
+use super::text::Text;
 use super::tree::{Kind, Node, parse};
 
 /// The new text, or why it cannot be made.
@@ -48,16 +47,18 @@ pub fn insert(text: &str, item: &Item) -> Edited {
         entries.push((key, list));
     }
     let new = match root.entry(item.list) {
-        Some((_, list)) if list.anchor != 0 || matches!(list.kind, Kind::Alias(_)) => {
+        Some((_, list)) if root.is_shared(list) => {
             return Err(format!("its `{}` is used in two places", item.list));
         }
         Some((key, list)) => match &list.kind {
-            Kind::List { items, flow: false } => place.after_block_item(items, item)?,
+            Kind::List { items, flow: false } => place.after_block_item(key, items, item)?,
             Kind::List { items, .. } if !items.is_empty() => {
                 let end = items.last().map_or(list.range.end, |last| last.range.end);
                 place.put(end..end, &format!(", {}", item.flow))?
             }
-            Kind::List { .. } if flow || !place.is_bare(&list.range) => {
+            Kind::List { .. }
+                if flow || !place.is_bare(&list.range) || place.value_of(key, list).is_err() =>
+            {
                 let begin = list.range.start + 1;
                 place.put(begin..begin, &item.flow)?
             }
@@ -113,7 +114,7 @@ pub fn remove(text: &str, list: &str, at: usize) -> Edited {
             "",
         )?
     } else {
-        let lines = place.dash_of(item)?..place.line_after(item.range.end);
+        let lines = place.dash_of(key, items, at)?..place.line_after(item.range.end);
         let without = place.put(lines, "")?;
         if items.len() == 1 {
             let colon = place.colon_after(key)?;
@@ -142,7 +143,7 @@ pub fn set(text: &str, name: &str, quoted: &str) -> Edited {
     }
     let new = match root.entry(name) {
         Some((key, current)) => {
-            if current.anchor != 0 || !matches!(current.kind, Kind::Scalar { .. }) {
+            if root.is_shared(current) || !matches!(current.kind, Kind::Scalar { .. }) {
                 return Err(format!("its `{name}` is no plain text"));
             }
             place.put(place.value_of(key, current)?, &format!(" {quoted}"))?
@@ -162,17 +163,23 @@ pub fn add_key(text: &str, list: &str, at: usize, name: &str, quoted: &str) -> E
     let (root, place) = (parse(text)?, Text::new(text));
     let mut wanted = root.clone();
     let (key, value) = (parse(name)?, parse(quoted)?);
-    let item = map_in(&root, list, at).filter(|item| item.anchor == 0 && item.get(name).is_none());
+    let item =
+        map_in(&root, list, at).filter(|item| !root.is_shared(item) && item.get(name).is_none());
     let Some(item) = item else {
         return Err(format!("an entry of its `{list}` is no map of its own"));
     };
     let Kind::Map { flow, .. } = item.kind else {
         return Err(format!("an entry of its `{list}` is no map"));
     };
-    let new = if flow {
-        place.in_braces(item, &format!("{name}: {quoted}"))?
+    let line = if place.quotes(&root, list, Some(at)) {
+        format!("\"{name}\": {quoted}")
     } else {
-        place.below_first(item, &format!("{name}: {quoted}"))?
+        format!("{name}: {quoted}")
+    };
+    let new = if flow {
+        place.in_braces(item, &line)?
+    } else {
+        place.below_first(item, &line)?
     };
     if let Kind::Map { entries, .. } = &mut wanted.kind
         && let Some((_, list)) = entries.iter_mut().find(|(key, _)| key.is(list))
@@ -184,6 +191,14 @@ pub fn add_key(text: &str, list: &str, at: usize, name: &str, quoted: &str) -> E
         entries.insert(end.min(entries.len()), (key, value));
     }
     proven(new, &wanted)
+}
+
+/// Whether a new key of an item of this list is to stand in double quotes, as the keys beside it do: those
+/// of the item itself, of the other items, the list's own, or the last one of the document. Where there is
+/// no key at all, braces are taken for JSON.
+#[must_use]
+pub fn quotes_keys(text: &str, list: &str, at: Option<usize>) -> bool {
+    parse(text).is_ok_and(|root| Text::new(text).quotes(&root, list, at))
 }
 
 fn map_in<'a>(root: &'a Node, list: &str, at: usize) -> Option<&'a Node> {
@@ -208,198 +223,6 @@ pub(crate) fn proven(new: String, wanted: &Node) -> Edited {
     }
 }
 
-/// A text with its lines.
-pub(crate) struct Text<'a> {
-    text: &'a str,
-    pub(crate) newline: &'static str,
-}
-
-impl<'a> Text<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
-        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        Self { text, newline }
-    }
-
-    /// The text with `new` in the place of `range`.
-    fn put(&self, range: Range<usize>, new: &str) -> Edited {
-        match (self.text.get(..range.start), self.text.get(range.end..)) {
-            (Some(before), Some(after)) => Ok(format!("{before}{new}{after}")),
-            _ => Err("its places cannot be told".to_owned()),
-        }
-    }
-
-    /// The text with whole lines at `at`, the begin of a line or the end of the text.
-    fn put_lines(&self, at: usize, lines: &str) -> Edited {
-        let newline = self.newline;
-        let unfinished = self.text.get(..at).is_some_and(|before| {
-            let before = before.strip_prefix('\u{feff}').unwrap_or(before);
-            !before.is_empty() && !before.ends_with('\n')
-        });
-        let text = if unfinished {
-            format!("{newline}{lines}")
-        } else {
-            format!("{lines}{newline}")
-        };
-        self.put(at..at, &text)
-    }
-
-    /// Where the line that `at` is in begins.
-    fn line_of(&self, at: usize) -> usize {
-        let before = self.text.get(..at).unwrap_or_default();
-        before.rfind('\n').map_or(0, |end| end + 1)
-    }
-
-    /// Where the next line begins after a value that ends at `at`.
-    fn line_after(&self, at: usize) -> usize {
-        let before = self.text.get(..at).unwrap_or_default();
-        if before.ends_with('\n') {
-            return at;
-        }
-        let rest = self.text.get(at..).unwrap_or_default();
-        rest.find('\n').map_or(self.text.len(), |end| at + end + 1)
-    }
-
-    /// The blanks before `at` in its line, where there is nothing else.
-    fn indent(&self, at: usize) -> Result<&'a str, String> {
-        let indent = self.text.get(self.line_of(at)..at).unwrap_or_default();
-        let indent = indent.strip_prefix('\u{feff}').unwrap_or(indent);
-        if indent.chars().all(|c| c == ' ') {
-            Ok(indent)
-        } else {
-            Err("its keys do not begin their lines".to_owned())
-        }
-    }
-
-    /// Where the line begins in which the dash of a list's item stands.
-    fn dash_of(&self, item: &Node) -> Result<usize, String> {
-        let line = self.line_of(item.range.start);
-        let dash = self.text.get(line..item.range.start).unwrap_or_default();
-        if dash.trim_start_matches(' ').starts_with('-') {
-            Ok(line)
-        } else {
-            Err("the dash of an entry does not begin its line".to_owned())
-        }
-    }
-
-    /// Whether nothing but blanks is between the brackets.
-    fn is_bare(&self, range: &Range<usize>) -> bool {
-        let text = self.text.get(range.clone()).unwrap_or_default();
-        let inner = text
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        inner.is_some_and(|inner| inner.trim().is_empty())
-    }
-
-    /// The place behind the colon of a key.
-    fn colon_after(&self, key: &Node) -> Result<usize, String> {
-        let rest = self.text.get(key.range.end..).unwrap_or_default();
-        let blank = rest.len() - rest.trim_start_matches(' ').len();
-        if rest.get(blank..).is_some_and(|rest| rest.starts_with(':')) {
-            Ok(key.range.end + blank + 1)
-        } else {
-            Err("a key has its colon on another line".to_owned())
-        }
-    }
-
-    /// The value of a key with the blanks before it; an empty place where there is none.
-    fn value_of(&self, key: &Node, value: &Node) -> Result<Range<usize>, String> {
-        let colon = self.colon_after(key)?;
-        let blank = |range: Range<usize>| {
-            let between = self.text.get(range).unwrap_or("?");
-            between.chars().all(|c| c == ' ')
-        };
-        if value.range.is_empty() {
-            Ok(colon..colon)
-        } else if blank(colon..value.range.start) {
-            Ok(colon..value.range.end)
-        } else {
-            Err("a value is not beside its key".to_owned())
-        }
-    }
-
-    fn after_block_item(&self, items: &[Node], item: &Item) -> Edited {
-        let (Some(first), Some(last)) = (items.first(), items.last()) else {
-            return Err("a list is empty".to_owned());
-        };
-        let line = self.dash_of(first)?;
-        let rest = self.text.get(line..).unwrap_or_default();
-        let indent = &rest[..rest.len() - rest.trim_start_matches(' ').len()];
-        let lines = (item.block)(indent, self.newline);
-        self.put_lines(self.line_after(last.range.end), &lines)
-    }
-
-    /// The first entry of a list that is null or `[]`.
-    fn below_key(&self, key: &Node, list: &Node, item: &Item) -> Edited {
-        let indent = format!("{}{}", self.indent(key.range.start)?, item.indent);
-        let lines = (item.block)(&indent, self.newline);
-        let value = self.value_of(key, list)?;
-        let without = self.put(value.clone(), "")?;
-        let text = Text::new(&without);
-        text.put_lines(text.line_after(value.start), &lines)
-    }
-
-    fn new_key(&self, root: &Node, item: &Item) -> Edited {
-        let Kind::Map { entries, flow } = &root.kind else {
-            return Err("it is no map of keys".to_owned());
-        };
-        if *flow {
-            return self.in_braces(root, &format!("\"{}\": [{}]", item.list, item.flow));
-        }
-        let indent = match entries.first() {
-            Some((key, _)) => self.indent(key.range.start)?,
-            None => "",
-        };
-        let newline = self.newline;
-        let lines = (item.block)(&format!("{indent}{}", item.indent), newline);
-        self.at_end(root, &format!("{}:{newline}{lines}", item.list))
-    }
-
-    /// With a key at the end of the map in braces.
-    fn in_braces(&self, root: &Node, key: &str) -> Edited {
-        let Kind::Map { entries, .. } = &root.kind else {
-            return Err("it is no map of keys".to_owned());
-        };
-        match entries.last() {
-            Some((_, last)) => self.put(last.range.end..last.range.end, &format!(", {key}")),
-            None => self.put(root.range.start + 1..root.range.start + 1, key),
-        }
-    }
-
-    /// With lines at the end of the map; the first is to have the indentation of its keys.
-    fn at_end(&self, root: &Node, lines: &str) -> Edited {
-        let Kind::Map { entries, .. } = &root.kind else {
-            return Err("it is no map of keys".to_owned());
-        };
-        let (Some((first, _)), Some((key, last))) = (entries.first(), entries.last()) else {
-            return Err("it has no keys".to_owned());
-        };
-        let indent = self.indent(first.range.start)?;
-        let end = last.range.end.max(key.range.end);
-        self.put_lines(self.line_after(end), &format!("{indent}{lines}"))
-    }
-
-    /// With a line after the first key of a map in block style, which may stand behind a dash.
-    fn below_first(&self, map: &Node, line: &str) -> Edited {
-        let Kind::Map { entries, .. } = &map.kind else {
-            return Err("it is no map of keys".to_owned());
-        };
-        let Some((key, value)) = entries.first() else {
-            return Err("it has no keys".to_owned());
-        };
-        let before = self
-            .text
-            .get(self.line_of(key.range.start)..key.range.start);
-        let before = before.unwrap_or_default();
-        let before = before.strip_prefix('\u{feff}').unwrap_or(before);
-        if !before.chars().all(|c| matches!(c, ' ' | '-')) {
-            return Err("its keys do not begin their lines".to_owned());
-        }
-        let indent = " ".repeat(before.len());
-        let end = value.range.end.max(key.range.end);
-        self.put_lines(self.line_after(end), &format!("{indent}{line}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,7 +237,8 @@ mod tests {
             ("w: [{name: x}, {}]\n", "w: [{name: x, k: \"v\"}, {}]\n"),
             ("w:\n- {}\n", "w:\n- {k: \"v\"}\n"),
             ("w:\n- - a\n", ""),
-            ("w:\n- &a {}\n", ""),
+            ("w:\n- &a {}\n", "w:\n- &a {k: \"v\"}\n"),
+            ("w:\n- &a {}\n- *a\n", ""),
             ("w:\n- k: 1\n", ""),
             ("w:\n", ""),
         ] {

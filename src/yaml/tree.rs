@@ -103,6 +103,25 @@ impl Node {
         }
     }
 
+    /// Whether `value`, a part of this document, stands in another place of it too: whoever changes the
+    /// one changes the other.
+    #[must_use]
+    pub fn is_shared(&self, value: &Node) -> bool {
+        matches!(value.kind, Kind::Alias(_)) || (value.anchor != 0 && self.names(value.anchor))
+    }
+
+    /// Whether an alias in it names this anchor.
+    fn names(&self, anchor: usize) -> bool {
+        match &self.kind {
+            Kind::Alias(id) => *id == anchor,
+            Kind::List { items, .. } => items.iter().any(|item| item.names(anchor)),
+            Kind::Map { entries, .. } => entries
+                .iter()
+                .any(|(key, value)| key.names(anchor) || value.names(anchor)),
+            Kind::Scalar { .. } => false,
+        }
+    }
+
     /// Whether it is a scalar with this text.
     #[must_use]
     pub fn is(&self, wanted: &str) -> bool {

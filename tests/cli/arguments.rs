@@ -86,6 +86,16 @@ fn what_cannot_be_understood_is_2() {
 }
 
 #[test]
+fn a_mistake_in_a_flag_is_shown_as_it_was_typed() {
+    let env = Env::new();
+    for (set, caret) in [("workers[0].name=x", 6), ("control_plane.memory=lots", 27)] {
+        let shown = format!("| --set {set}\n  | {}^", " ".repeat(caret));
+        let run = env.run(&["validate", "--set", set]);
+        assert!(run.exits(3).err.contains(&shown), "no `{shown}` in {run}");
+    }
+}
+
+#[test]
 fn wrong_arguments_are_refused_before_anything_is_made() {
     let env = Env::new();
     for (args, words) in [

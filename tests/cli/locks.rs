@@ -13,6 +13,13 @@ fn a_second_run_is_told_who_has_the_sandbox() {
         &["halt"],
         &["render", "--provider", "sim"],
         &["destroy", "--yes"],
+        // Whatever they would find: the other run may be changing just that.
+        &["node", "remove", "winw1", "--yes"],
+        &["node", "remove", "winw1", "--no-input"],
+        &["node", "remove", "cp", "--yes"],
+        &["node", "remove", "nobody", "--yes"],
+        &["node", "add", "winw1"],
+        &["node", "add", "winw2", "--provider", "sim"],
     ] {
         env.run(args)
             .exits(11)
@@ -20,6 +27,7 @@ fn a_second_run_is_told_who_has_the_sandbox() {
             .says(&who);
     }
     assert!(env.journal().exists());
+    assert!(!env.project.join("variables.yml").exists());
 }
 
 #[test]

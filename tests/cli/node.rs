@@ -84,6 +84,36 @@ fn the_first_worker_that_is_added_is_the_second_one() {
 }
 
 #[test]
+fn an_empty_list_of_workers_gets_its_first_one() {
+    let env = Env::new();
+    let empty = "provider: sim\nworkers: []\n";
+    env.write("variables.yml", empty);
+    env.run(&["up"]).exits(3).says("there is no worker");
+    env.run(&["node", "add", "big"])
+        .exits(0)
+        .says("big join done");
+    assert_eq!(
+        variables(&env),
+        "provider: sim\nworkers:\n  - {name: big}\n"
+    );
+    assert_eq!(nodes(&env).1, ["big Ready", "cp Ready"]);
+}
+
+#[test]
+fn a_second_run_is_told_that_a_worker_is_being_added() {
+    let env = standing();
+    let add = ["node", "add", "big", "-o", "json", "--sim-speed", "60"];
+    let running = Running::of(env.wdev(&add));
+    running.until("run_started", "");
+    env.run(&["node", "remove", "big", "--yes"])
+        .exits(11)
+        .says(&format!(
+            "`wdev node add` with process id {}",
+            running.pid()
+        ));
+}
+
+#[test]
 fn what_cannot_be_added_changes_nothing() {
     let env = standing();
     for (args, code, words) in [

@@ -26,7 +26,12 @@ impl Project {
     }
 
     fn add(&self, worker: &NewWorker) -> Result<Change, String> {
-        with_worker(&self.request, &self.loaded(), worker).map_err(|refused| words(&refused))
+        let request = Request {
+            first_worker: true,
+            ..self.request.clone()
+        };
+        let loaded = load(&request).unwrap_or_else(|problems| panic!("{problems}"));
+        with_worker(&request, &loaded, worker).map_err(|refused| words(&refused))
     }
 
     fn remove(&self, name: &str) -> Result<Change, String> {
@@ -91,6 +96,31 @@ fn a_worker_comes_after_the_others_and_every_other_byte_stays() {
             "{cni: none}\n",
             "{cni: none, \"workers\": [{name: winw1}, {name: b}]}\n",
         ),
+        // An entry need not begin beside its dash, and an anchor that nothing refers to is no other place.
+        (
+            "workers:\n  -\n    name: a\n",
+            "workers:\n  -\n    name: a\n  - {name: b}\n",
+        ),
+        (
+            "workers: &x # all\n# -\n- &w # -\n\n  name: a\ncni: none\n",
+            "workers: &x # all\n# -\n- &w # -\n\n  name: a\n- {name: b}\ncni: none\n",
+        ),
+        (
+            "workers: !!seq\n  - !!map\n    name: a",
+            "workers: !!seq\n  - !!map\n    name: a\n  - {name: b}",
+        ),
+        (
+            "workers: &x [&w {name: a}]\n",
+            "workers: &x [&w {name: a}, {name: b}]\n",
+        ),
+        (
+            "workers: &x ~ # none\n",
+            "workers: &x # none\n  - {name: winw1}\n  - {name: b}\n",
+        ),
+        (
+            "workers: &x\ncni: none\n",
+            "workers: &x\n  - {name: winw1}\n  - {name: b}\ncni: none\n",
+        ),
     ] {
         let project = Project::new(&[("variables.yml", before)]);
         let change = project
@@ -107,6 +137,98 @@ fn a_worker_comes_after_the_others_and_every_other_byte_stays() {
     assert_eq!(change.file, project.path().join("variables.yml"));
     assert_eq!(change.before, None);
     assert_eq!(names(&change), ["winw1 192.168.56.11", "b 192.168.56.12"]);
+}
+
+#[test]
+fn an_empty_list_gets_its_first_worker() {
+    for (before, after) in [
+        (
+            "workers: [] # none yet\ncni: none\n",
+            "workers: # none yet\n  - {name: b}\ncni: none\n",
+        ),
+        (
+            "workers: [\n]\ncni: none\n",
+            "workers:\n  - {name: b}\ncni: none\n",
+        ),
+        (
+            "workers: [\n  # none yet\n]\n",
+            "workers: [{name: b}\n  # none yet\n]\n",
+        ),
+        ("workers:\n  []\n", "workers:\n  [{name: b}]\n"),
+        ("workers: &x []\n", "workers: &x\n  - {name: b}\n"),
+        ("{workers: []}\n", "{workers: [{name: b}]}\n"),
+    ] {
+        let project = Project::new(&[("variables.yml", before)]);
+        let change = project
+            .add(&named("b"))
+            .unwrap_or_else(|why| panic!("{before}: {why}"));
+        assert_eq!(change.after, after);
+        assert_eq!(names(&change), ["b 192.168.56.11"]);
+        // Whoever adds none is still told that there is none.
+        let problems = load(&project.request).err().map(|it| it.to_string());
+        assert!(problems.is_some_and(|it| it.contains("there is no worker")));
+    }
+    let elsewhere = Project::new(&[
+        ("variables.yml", "cni: none\n"),
+        ("variables.local.yml", "workers: []\n"),
+    ]);
+    let why = elsewhere.add(&named("b")).unwrap_err();
+    assert!(why.contains("said by variables.local.yml"), "{why}");
+}
+
+#[test]
+fn json_stays_json_and_quotes_stay_where_the_file_has_them() {
+    let asked = NewWorker {
+        windows: Some("2025".to_owned()),
+        cpus: Some(4),
+        labels: vec![("size".to_owned(), "big".to_owned())],
+        taints: vec!["os=Win1809:NoSchedule".to_owned()],
+        ..named("b")
+    };
+    let first = "{\"name\": \"winw1\"}";
+    let new = "{\"name\": \"b\", \"windows\": \"2025\", \"cpus\": 4, \"labels\": {\"size\": \"big\"}, \
+               \"taints\": [\"os=Win1809:NoSchedule\"]}";
+    for (before, after) in [
+        ("{}", format!("{{\"workers\": [{first}, {new}]}}")),
+        (
+            "{\n  \"cni\": \"none\"\n}\n",
+            format!("{{\n  \"cni\": \"none\", \"workers\": [{first}, {new}]\n}}\n"),
+        ),
+        (
+            "{\"workers\": null}",
+            format!("{{\"workers\": [{first}, {new}]}}"),
+        ),
+        ("{\"workers\": []}", format!("{{\"workers\": [{new}]}}")),
+        (
+            "{\"workers\": [{\"cpus\": 3}, {}]}",
+            format!("{{\"workers\": [{{\"cpus\": 3}}, {{}}, {new}]}}"),
+        ),
+        (
+            "\"cni\": none\n",
+            format!("\"cni\": none\n\"workers\":\n  - {first}\n  - {new}\n"),
+        ),
+        (
+            "workers:\n  - {\"name\": \"a\"}\n",
+            format!("workers:\n  - {{\"name\": \"a\"}}\n  - {new}\n"),
+        ),
+    ] {
+        let project = Project::new(&[("variables.yml", before)]);
+        let change = project
+            .add(&asked)
+            .unwrap_or_else(|why| panic!("{before}: {why}"));
+        assert_eq!(change.after, after);
+        if before.starts_with('{') {
+            serde_json::from_str::<serde_json::Value>(&change.after).unwrap();
+        }
+    }
+    // What is written down for the others, too.
+    let two = "{\"workers\": [{\"name\": \"a\"}, {\"cpus\": 3}, {}]}";
+    let project = Project::new(&[("variables.yml", two)]);
+    assert_eq!(
+        project.remove("a").unwrap().after,
+        "{\"workers\": [{\"cpus\": 3, \"name\": \"winw2\", \"address\": \"192.168.56.12\"}, \
+         {\"name\": \"winw3\", \"address\": \"192.168.56.13\"}]}"
+    );
 }
 
 #[test]
@@ -217,6 +339,22 @@ fn a_worker_goes_and_the_others_stay_the_machines_that_they_are() {
         "workers:\n  # one\n  - {name: a}\n  - name: b # two\n    cpus: 3\ncni: none\n"
     );
     assert!(last.pinned.is_empty());
+}
+
+#[test]
+fn an_entry_below_its_dash_goes_with_its_dash() {
+    let before = "workers:\n  - &one # first\n\n    name: a\n  # two\n  -\n    cpus: 3\n";
+    let project = Project::new(&[("variables.yml", before)]);
+    let first = project.remove("a").unwrap();
+    assert_eq!(
+        first.after,
+        "workers:\n  # two\n  -\n    cpus: 3\n    address: 192.168.56.12\n    name: winw2\n"
+    );
+    let second = project.remove("winw2").unwrap();
+    assert_eq!(
+        second.after,
+        "workers:\n  - &one # first\n\n    name: a\n  # two\n"
+    );
 }
 
 #[test]
