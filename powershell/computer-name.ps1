@@ -3,11 +3,21 @@
 Gives the computer its name, which counts from its next boot on.
 
 .DESCRIPTION
-Asks for a reboot where the name that counts now, or the one of the next boot, is another one.
+Reads from $WdevData:
+  name  the computer's name, of at most 15 characters, as NetBIOS has it
 
-Data: name (at most 15 characters, as NetBIOS has it).
+Changes on the node: the computer's name for its next boot.
 
-Look at it by hand: `hostname`.
+Reports: a reboot that is wanted, where the name that counts now, or the one of the next boot, is another one.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\computer-name.ps1
+
+To look at it by hand:
+  hostname.exe
+  Get-ItemProperty HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName\ComputerName
+
+.NOTES
+https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 #>
 
 

@@ -4,13 +4,14 @@ Installs containerd and crictl, and starts containerd as a service.
 
 .DESCRIPTION
 Reads from $WdevData:
-  cache          the folder with the archives `containerd` and `crictl`
+  cache          the folder with the archives: C:\ProgramData\wdev\cache
   configuration  the text of containerd's config.toml
   crictl         the text of crictl.yaml
   trimLogs       the text of trim-logs.ps1
 
-Is given the SHA-256 of both archives as the secrets `sha256_containerd` and `sha256_crictl`; by hand they come from
-the environment: WDEV_GIVEN_sha256_containerd, WDEV_GIVEN_sha256_crictl.
+The archives lie there beforehand, under exactly these names, without an ending: `containerd` (a .tar.gz) and `crictl`
+(a .tar.gz). Is given the SHA-256 of each as `sha256_containerd` and `sha256_crictl`; by hand they come from the
+environment variables WDEV_GIVEN_sha256_containerd and WDEV_GIVEN_sha256_crictl.
 
 Changes on the node: C:\Program Files\containerd with containerd and its configuration, C:\k\crictl.exe with its
 configuration (for this user, and in C:\ProgramData\wdev), the folders of the network plugins, the service containerd
@@ -19,6 +20,8 @@ for ever, and what Microsoft Defender leaves alone. Programs are replaced while 
 C:\etc\cni\net.d\0-containerd-nat.conf, which would win against the configuration of a network plugin.
 
 Reports: the fact `containerd`, the version that runs.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\container-runtime.ps1
 
 To look at it by hand:
   Get-Service containerd; Get-Content C:\var\log\containerd\containerd.log -Tail 20

@@ -14,6 +14,8 @@ Reports: a reboot that is wanted. Only the state of a feature decides about it (
 `EnablePending`, ...), and no exit code: a run that was killed after it installed something still finds what it did.
 The probe asks for one more reboot when Windows waits for one although every feature is active.
 
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\features.ps1
+
 To look at it by hand:
   Get-WindowsFeature -Name Containers, Hyper-V
   Get-WindowsOptionalFeature -Online -FeatureName Microsoft-Hyper-V-Online

@@ -7,9 +7,11 @@ Reads from $WdevData:
   cache   the folder that they go to
   names   their names there
 
-Is given, for each NAME (with underscores for hyphens), the secrets `sha256_NAME` and `url_NAME`; by hand they come
-from the environment: WDEV_GIVEN_sha256_kubelet, WDEV_GIVEN_url_kubelet. An address may hold a password: curl.exe
-reads it from a file that only administrators can read, and that is gone afterwards.
+Is given, for each NAME (with underscores for hyphens), the secrets `sha256_NAME` and `url_NAME`. An address may hold a
+password: curl.exe reads it from a file that only administrators can read, and that is gone afterwards.
+
+wdev runs this before container-runtime.ps1 and kubernetes.ps1 and writes no file of it to run by hand. By hand you put
+the files into that folder yourself, under these names.
 
 Changes on the node: the files in that folder.
 Reports: `there`, the names of those that are there, with spaces between them.

@@ -12,8 +12,14 @@ Reads from $WdevData:
   scheme       the GUID of the power plan
   ports        `start` and `number` of the ports for outgoing connections
   registry     numbers in the registry, each with `path`, `name`, `value`
-and the secret `host_at_boot`: the host's time when this machine's uptime was 0, in milliseconds since 1970. Without
-it the clock is left alone.
+
+Is given `host_at_boot`: the host's time when this machine's uptime was 0, in milliseconds since 1970. By hand it comes
+from the environment variable WDEV_GIVEN_host_at_boot: the host's time minus this machine's uptime, both in milliseconds
+and of the same moment.
+  on a Linux host     date +%s%3N
+  on a Windows host   [DateTimeOffset]::UtcNow.ToUnixTimeMilliseconds()
+  this machine        [long]([Diagnostics.Stopwatch]::GetTimestamp() / ([Diagnostics.Stopwatch]::Frequency / 1000))
+Without it the clock is left alone.
 
 Refuses: what is no Windows Server, a build that is not known or not the one that is asked for, too little free
 space, an evaluation licence that has expired.
@@ -25,6 +31,8 @@ user's password and account, which expire no more.
 
 Reports: windows (caption), build, free_mib, licence (`licensed`, `evaluation`, `grace`, `expired`, `unlicensed`,
 `unknown`), licence_ends (UTC, where it ends), clock_ms, uptime_ms.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\first-contact.ps1
 
 To look at it by hand:
   Get-CimInstance Win32_OperatingSystem | Format-List Caption, BuildNumber, ProductType

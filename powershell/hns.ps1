@@ -10,6 +10,8 @@ Changes on the node: the service hns, which starts by itself from then on, and i
 C:\ProgramData\Microsoft\Windows\HNS\HNS.data where that is not enough; an HNS network `nat` that a container engine
 has left behind.
 
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\hns.ps1
+
 To look at it by hand:
   Get-Service hns; Get-HnsNetwork | Format-Table Name, Type, Id
 #>

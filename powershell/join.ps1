@@ -16,7 +16,7 @@ Reads from $WdevData:
   glance, patience  seconds that a look, and the wait for the cluster, may take
 
 Is given two secrets: `join_token`, which is good for this join alone, and `cluster_ca`, the cluster's certificate in
-base64. By hand they come from the environment: WDEV_GIVEN_join_token, from `kubeadm token create` on the control
+base64. By hand they come from environment variables: WDEV_GIVEN_join_token, from `kubeadm token create` on the control
 plane, and WDEV_GIVEN_cluster_ca, from `base64 -w 0 /etc/kubernetes/pki/ca.crt` there. They go into the discovery file
 alone, which only administrators can read and which is gone again at the end.
 
@@ -29,6 +29,8 @@ service, which gets the arguments that kubeadm wrote; the kubelet runs. What wde
 C:\ProgramData\wdev\cluster.
 
 Reports: the fact `state`, of a probe.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\join.ps1
 
 To look at it by hand:
   C:\k\kubectl.exe --kubeconfig C:\etc\kubernetes\kubelet.conf get node NAME -o wide

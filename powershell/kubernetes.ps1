@@ -4,14 +4,15 @@ Installs the programs of Kubernetes and makes the kubelet a service of Windows.
 
 .DESCRIPTION
 Reads from $WdevData:
-  cache     the folder with the programs, each under its name without `.exe`
+  cache     the folder with the programs: C:\ProgramData\wdev\cache
   names     their names: kubelet, kubeadm, ...
   version   what `kubelet.exe --version` must say
   linksPki  whether kubeadm of this version looks for certificates below the kubelet's folder
   kubelet   the line of the kubelet's service: before, arguments (name, value), after
 
-Is given the SHA-256 of each program as the secret `sha256_NAME`, with underscores for hyphens; by hand they come from
-the environment: WDEV_GIVEN_sha256_kubelet, ...
+Each program of `names` lies there beforehand, under exactly its name, without an ending: `kubelet`, `kube-proxy`, ...
+Is given the SHA-256 of each as `sha256_NAME`, with underscores for hyphens; by hand they come from the environment
+variables WDEV_GIVEN_sha256_NAME: WDEV_GIVEN_sha256_kubelet, WDEV_GIVEN_sha256_kube_proxy, ...
 
 Changes on the node: the programs in C:\k, which becomes a part of the PATH of all users; the folders that kubeadm
 and the kubelet expect; the service kubelet, which needs containerd, and starts again when it fails; the firewall,
@@ -20,6 +21,8 @@ kubelet stays stopped: kubeadm writes its configuration, then starts it. On one 
 service keeps what kubeadm has written into C:\var\lib\kubelet\kubeadm-flags.env.
 
 Reports: the fact `kubelet`, its version.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\kubernetes.ps1
 
 To look at it by hand:
   C:\k\kubelet.exe --version

@@ -13,6 +13,8 @@ Changes nothing. While it waits it tells each condition of the node that is in t
 that changes, and which images are still being pulled. When it gives up it ends with what the services say of
 themselves and the last words of the kubelet.
 
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\node-ready.ps1
+
 To look at it by hand:
   C:\k\kubectl.exe --kubeconfig C:\etc\kubernetes\kubelet.conf describe node NAME
   Get-Service containerd, kubelet

@@ -3,12 +3,26 @@
 Gives the adapter with a certain hardware address its static address.
 
 .DESCRIPTION
-Without a gateway: the way out is another adapter's. Other addresses of the adapter go, and DHCP is off.
+Reads from $WdevData:
+  mac           the hardware address of the adapter: twelve hexadecimal digits, in any notation; empty where only wdev
+                knows it, once it has made the adapter. It then fails, and says so
+  address       the IPv4 address
+  prefixLength  the length of the network's part of it: 24
 
-Data: mac (twelve hexadecimal digits, in any notation; empty where only wdev knows it, once it has made the adapter),
-address, prefixLength. Fact: adapter, its name.
+Changes on the node: that adapter has this address alone, without a gateway, since the way out is another adapter's;
+DHCP is off for it.
 
-Look at it by hand: `Get-NetAdapter`, `Get-NetIPAddress -AddressFamily IPv4`.
+Reports: the fact `adapter`, its name.
+
+Run it by hand as an administrator: powershell -ExecutionPolicy Bypass -File .\address.ps1
+
+To look at it by hand:
+  Get-NetAdapter | Format-Table Name, MacAddress, Status
+  Get-NetIPAddress -AddressFamily IPv4; Get-NetIPInterface -AddressFamily IPv4
+
+.NOTES
+https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress
+https://learn.microsoft.com/powershell/module/nettcpip/set-netipinterface
 #>
 
 

@@ -3,14 +3,20 @@
 Makes the node reachable over SSH with the key of the sandbox.
 
 .DESCRIPTION
-Run through Vagrant, before anything else. Installs OpenSSH where it is missing, from Windows Update or from the
-archive of the host; lets its service start now and at every boot; adds the key to the administrators' keys; opens
-the firewall for it in every network.
+Reads from $WdevData:
+  publicKey  the key, a line for `authorized_keys`
+  archive    where the host puts the archive of Win32-OpenSSH when Windows Update cannot be reached
 
-Data: publicKey (a line for `authorized_keys`), archive (where the host puts the archive of Win32-OpenSSH when
-Windows Update cannot be reached).
+Changes on the node: OpenSSH is installed where it is missing, from that archive where it is there, or else from
+Windows Update; its service starts now and at every boot; the key is one of the administrators' keys; the firewall is
+open for it in every network.
 
-Look at it by hand: `Get-Service sshd`, `Get-NetFirewallRule OpenSSH-Server-In-TCP`.
+`wdev up` runs this through Vagrant, before anything else. It is written for that moment alone: the rendered
+ssh-access.ps1 stands in its place, has no key, and only says so.
+
+To look at it by hand:
+  Get-Service sshd; Get-NetFirewallRule OpenSSH-Server-In-TCP
+  Get-Content C:\ProgramData\ssh\administrators_authorized_keys
 
 .NOTES
 Windows Server 2019 and 2022 have OpenSSH as an optional feature, which comes from Windows Update; 2025 has it

@@ -192,7 +192,7 @@ fn a_probe_tells_whether_and_why_not_and_a_good_run_asks_it_at_once() {
     let broken = body.replace("Test-WdevStamp", "Get-Nothing");
     let (end, _, _) = node.run(&script(Mode::Probe, &broken), "n5");
     assert!(
-        matches!(&end, Some((End::Failed(1, why), _)) if why.contains("Get-Nothing")),
+        matches!(&end, Some((End::Failed(1, why), _)) if why.contains("Get-Nothing") && why.contains(" (line ")),
         "a probe that cannot tell is no answer: {end:?}"
     );
 }
@@ -230,9 +230,11 @@ fn whoever_runs_a_script_by_hand_gets_words_keeps_the_file_and_sees_no_secret() 
     let refused = by_hand("Deny-WdevNode -Reason 'no good'");
     assert_eq!(refused, "\nwdev: refused: no good");
     let failed = by_hand("throw 'my reason'");
-    assert!(
-        failed.starts_with("\nwdev: failed 1: my reason (line "),
-        "{failed}"
+    assert_eq!(failed, "\nwdev: failed 1: my reason");
+    let missing = by_hand("Get-WdevSecret -Name join_token");
+    assert_eq!(
+        missing,
+        "\nwdev: failed 1: join_token was not given: put it into the environment variable WDEV_GIVEN_join_token"
     );
 }
 
@@ -241,9 +243,17 @@ fn a_script_that_fails_says_so_and_loses_its_stamp() {
     let Some(node) = Node::new() else { return };
     done(node.run(&script(Mode::Run, &body("")), "n1"));
     for (text, code, reason) in [
-        ("throw 'my reason'; 'on'", 1, "my reason (line "),
+        ("throw 'my reason'; 'on'", 1, "my reason"),
+        (
+            "try { $unset } catch { throw ('mine: ' + $_) }; 'on'",
+            1,
+            "mine: ",
+        ),
         ("Get-Item -LiteralPath /none; 'on'", 1, "/none"),
         ("$unset; 'on'", 1, "unset"),
+        ("try { $unset } catch { throw }; 'on'", 1, "unset"),
+        ("[void][int]'x'; 'on'", 1, "Int32"),
+        ("[void][IO.File]::ReadAllText('/none'); 'on'", 1, "/none"),
         (
             "Invoke-WdevNative -FilePath sh -ArgumentList '-c', 'echo why >&2; exit 7'; 'on'",
             7,
@@ -262,6 +272,13 @@ fn a_script_that_fails_says_so_and_loses_its_stamp() {
             "{text}: {end:?} {shown}"
         );
         assert!(text == "exit 0" || !output.status.success(), "{text}");
+        // What the script says in words of its own needs no line; what it did not expect does.
+        let own = ["throw '", "throw (", "Invoke-WdevNative", "exit 0"];
+        assert_eq!(
+            format!("{end:?}").contains(" (line "),
+            !own.iter().any(|words| text.contains(words)),
+            "{text}: {end:?}"
+        );
         assert!(!shown.contains("on\n"), "{text}: {shown}");
         assert!(!Path::new(&node.path("it's wdev/steps/a-step")).exists());
     }

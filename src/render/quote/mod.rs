@@ -14,7 +14,7 @@ mod yaml;
 use tera::value::ValueKind;
 use tera::{TeraResult, Value};
 
-pub use self::powershell::POWERSHELL;
+pub use self::powershell::{POWERSHELL, powershell_lines};
 pub use self::ruby::RUBY;
 pub use self::sh::SH;
 pub use self::toml::TOML;

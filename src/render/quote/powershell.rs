@@ -9,9 +9,10 @@
 //! Only printable ASCII is written inside quotes. Everything else, those quotes included, becomes the
 //! number of a UTF-16 unit, because Windows PowerShell reads a file without a byte order mark in the
 //! system's code page and scripts are stored with CR LF. The parts stand in one flat list: a chain of
-//! `+` would nest as deep as the text is long.
+//! `+` would nest as deep as the text is long. Behind a comma the list goes on in the next line.
 
 use super::{Language, runs};
+use crate::error::Result;
 
 /// PowerShell: single-quoted strings, valid as an expression and as a command's argument.
 pub const POWERSHELL: Language = Language {
@@ -25,6 +26,41 @@ pub const POWERSHELL: Language = Language {
 };
 
 fn text(text: &str) -> String {
+    let parts = parts(text);
+    match parts.as_slice() {
+        [] => "''".to_owned(),
+        [part] if part.starts_with('\'') => part.clone(),
+        _ => format!("(-join({}))", parts.join(",")),
+    }
+}
+
+/// As [`Language::quote`]; a text of several lines has them in as many lines of the script, each behind `margin`.
+///
+/// # Errors
+/// `Configuration` when the text holds a NUL character.
+pub fn powershell_lines(text: &str, margin: &str) -> Result<String> {
+    let quoted = POWERSHELL.quote(text)?;
+    if !text.trim_end_matches('\n').contains('\n') {
+        return Ok(quoted);
+    }
+    let mut lines = String::from("(-join(");
+    let mut is_new_line = true;
+    for (at, part) in parts(text).iter().enumerate() {
+        if at > 0 {
+            lines.push(',');
+        }
+        if is_new_line {
+            lines.push('\n');
+            lines.push_str(margin);
+        }
+        lines.push_str(part);
+        is_new_line = part == "[char]10";
+    }
+    lines.push_str("))");
+    Ok(lines)
+}
+
+fn parts(text: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for (plain, run) in runs(text, |c| matches!(c, ' '..='~')) {
         if plain {
@@ -33,9 +69,5 @@ fn text(text: &str) -> String {
             parts.extend(run.encode_utf16().map(|unit| format!("[char]{unit}")));
         }
     }
-    match parts.as_slice() {
-        [] => "''".to_owned(),
-        [part] if part.starts_with('\'') => part.clone(),
-        _ => format!("(-join({}))", parts.join(",")),
-    }
+    parts
 }
