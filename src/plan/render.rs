@@ -24,81 +24,97 @@ const NO_KEY_YET: &str = "# wdev writes this before the first contact with the m
 throw 'the key that the machine shall let in is made by `wdev up`: run that'
 ";
 
-/// Writes what has changed; returns the files that were written.
+/// Writes what has changed; returns the files that were written. Node by node: the scripts of hundreds of them need
+/// not be in memory at once. The Vagrantfile comes last, when all that it names is there.
 ///
 /// # Errors
 /// When something cannot be rendered or written.
 pub fn write(plan: &Plan, record: &Record, config: &Config, folder: &Path) -> Result<Vec<PathBuf>> {
-    write_all(folder, &files(plan, record, config)?)
-}
-
-fn files(plan: &Plan, record: &Record, config: &Config) -> Result<Vec<RenderedFile>> {
-    let mut files = Vec::new();
-    let mut machines = Vec::new();
+    let (mut written, mut machines) = (Vec::new(), Vec::new());
     for node in &record.nodes {
-        let path = |name: &str| {
-            let ending = node.os.script_ending();
-            format!("steps/{}/{name}.{ending}", node.name)
-        };
-        let mut steps = Vec::new();
-        for step in steps_of(plan, node) {
-            let secret = step.needs_secret();
-            let script = step.script().filter(|script| is_written(script, node));
-            // Whoever runs it by hand on Windows gives what is missing in the environment: its help says so.
-            if let Some(script) = script.filter(|_| !secret || node.os == Os::Windows) {
-                let path = path(&script.name);
-                files.push(step_file(&path, &script)?);
-                if !secret {
-                    let (name, path) = (script.name, Some(path));
-                    steps.push(StepModel { name, path });
-                }
-            }
-            if secret {
-                let name = step.id().to_string();
-                steps.push(StepModel { name, path: None });
-            }
-        }
-        // Vagrant wants every file to be there; a probe is written just before it is run.
-        let probe = path(PROBE);
-        files.push(match node.os {
-            Os::Linux => {
-                RenderedFile::text(&probe, "#!/bin/bash\n# wdev writes each probe here.\n")
-                    .executable()
-            }
-            Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n").crlf(),
-        });
-        if node.os == Os::Windows && record.provider != ProviderName::Sim {
-            let path = path(SSH_ACCESS);
-            files.push(RenderedFile::text(&path, NO_KEY_YET).crlf());
-            steps.push(StepModel {
-                name: SSH_ACCESS.to_owned(),
-                path: Some(path),
-            });
-        }
-        machines.push(machine(node, record.provider, config, steps, probe));
+        let (files, machine) = of_node(plan, node, record.provider, config)?;
+        written.extend(write_all(folder, &files)?);
+        machines.push(machine);
     }
     if record.provider != ProviderName::Sim {
-        let secret = machines
-            .iter()
-            .any(|machine| redact_url(&machine.box_url) != machine.box_url);
-        let model = VagrantfileModel {
-            sandbox: record.sandbox.clone(),
-            wdev_version: env!("CARGO_PKG_VERSION").to_owned(),
-            provider: record.provider,
-            provider_extra: extra(config, record.provider.as_str()),
-            network: record.network.clone(),
-            subnet: record.subnet,
-            hyperv_switch: record.choices.hyperv_switch.clone(),
-            emulated: record.choices.emulated,
-            cpu_model: config.vagrant.libvirt_cpu_model.clone(),
-            unsigned_drivers: record.choices.unsigned_drivers,
-            machines,
-        };
-        let file = RenderedFile::text("Vagrantfile", vagrantfile(&model)?);
-        // A URL may hold a password.
-        files.push(if secret { file.secret() } else { file });
+        let file = vagrantfile_of(record, config, machines)?;
+        written.extend(write_all(folder, &[file])?);
     }
-    Ok(files)
+    Ok(written)
+}
+
+/// The scripts of a node, and what the Vagrantfile says of it.
+fn of_node(
+    plan: &Plan,
+    node: &Node,
+    provider: ProviderName,
+    config: &Config,
+) -> Result<(Vec<RenderedFile>, MachineModel)> {
+    let path = |name: &str| {
+        let ending = node.os.script_ending();
+        format!("steps/{}/{name}.{ending}", node.name)
+    };
+    let (mut files, mut steps) = (Vec::new(), Vec::new());
+    for step in steps_of(plan, node) {
+        let secret = step.needs_secret();
+        let script = step.script().filter(|script| is_written(script, node));
+        // Whoever runs it by hand on Windows gives what is missing in the environment: its help says so.
+        if let Some(script) = script.filter(|_| !secret || node.os == Os::Windows) {
+            let path = path(&script.name);
+            files.push(step_file(&path, &script)?);
+            if !secret {
+                let (name, path) = (script.name, Some(path));
+                steps.push(StepModel { name, path });
+            }
+        }
+        if secret {
+            let name = step.id().to_string();
+            steps.push(StepModel { name, path: None });
+        }
+    }
+    // Vagrant wants every file to be there; a probe is written just before it is run.
+    let probe = path(PROBE);
+    files.push(match node.os {
+        Os::Linux => {
+            RenderedFile::text(&probe, "#!/bin/bash\n# wdev writes each probe here.\n").executable()
+        }
+        Os::Windows => RenderedFile::text(&probe, "# wdev writes each probe here.\n").crlf(),
+    });
+    if node.os == Os::Windows && provider != ProviderName::Sim {
+        let path = path(SSH_ACCESS);
+        files.push(RenderedFile::text(&path, NO_KEY_YET).crlf());
+        steps.push(StepModel {
+            name: SSH_ACCESS.to_owned(),
+            path: Some(path),
+        });
+    }
+    Ok((files, machine(node, provider, config, steps, probe)))
+}
+
+fn vagrantfile_of(
+    record: &Record,
+    config: &Config,
+    machines: Vec<MachineModel>,
+) -> Result<RenderedFile> {
+    let secret = machines
+        .iter()
+        .any(|machine| redact_url(&machine.box_url) != machine.box_url);
+    let model = VagrantfileModel {
+        sandbox: record.sandbox.clone(),
+        wdev_version: env!("CARGO_PKG_VERSION").to_owned(),
+        provider: record.provider,
+        provider_extra: extra(config, record.provider.as_str()),
+        network: record.network.clone(),
+        subnet: record.subnet,
+        hyperv_switch: record.choices.hyperv_switch.clone(),
+        emulated: record.choices.emulated,
+        cpu_model: config.vagrant.libvirt_cpu_model.clone(),
+        unsigned_drivers: record.choices.unsigned_drivers,
+        machines,
+    };
+    let file = RenderedFile::text("Vagrantfile", vagrantfile(&model)?);
+    // A URL may hold a password.
+    Ok(if secret { file.secret() } else { file })
 }
 
 fn steps_of<'a>(plan: &'a Plan, node: &Node) -> impl Iterator<Item = &'a dyn Step> {
