@@ -12,7 +12,10 @@ use super::session::{self, Session};
 use super::{Globals, Overrides, up};
 use crate::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
 use crate::config::{Config, Request};
+use crate::engine::decide::decide;
+use crate::engine::dispatcher::must_be_recreated;
 use crate::engine::journal;
+use crate::engine::plan::Plan;
 use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Outcome;
@@ -114,7 +117,12 @@ fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
     } = with_worker(&request, &loaded, &arguments.worker()?)
         .map_err(|refused| told(refused, ui, "with this worker"))?;
     let session = Session { loaded, folder };
-    let ready = || {
+    let ready = |plan: &Plan| {
+        // Before the file says what cannot be done.
+        let state = State::from_events(&journal::read(&session.folder.journal())?.events);
+        if let Some(failure) = must_be_recreated(plan, &decide(plan, &state)) {
+            return Err(failure);
+        }
         write(&file, before.as_deref(), &after)?;
         let (name, file) = (&arguments.name, file.display());
         ui.err(&format!("`{name}` stands in `{file}` now"));

@@ -186,7 +186,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui,
         arguments.recreate,
         None,
-        &|| Ok(()),
+        &|_| Ok(()),
     )
 }
 
@@ -198,7 +198,7 @@ pub(super) fn complete(
     session: &Session,
     ui: &Ui,
     lock: Option<Lock>,
-    ready: &dyn Fn() -> Result<()>,
+    ready: &dyn Fn(&Plan) -> Result<()>,
 ) -> Result<u8> {
     make(globals, arguments, session, ui, false, lock, ready)
 }
@@ -210,7 +210,7 @@ fn make(
     ui: &Ui,
     recreates: bool,
     lock: Option<Lock>,
-    ready: &dyn Fn() -> Result<()>,
+    ready: &dyn Fn(&Plan) -> Result<()>,
 ) -> Result<u8> {
     let (config, folder) = (&session.loaded.config, &session.folder);
     let effort = if arguments.locked {
@@ -247,7 +247,7 @@ fn make(
         provider::choose(record.provider, Some(made))?;
         record.keep(made);
     }
-    ready()?;
+    ready(&plan)?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
     index.add(&Indexed {
         sandbox: config.sandbox.clone(),

@@ -258,7 +258,12 @@ fn started(plan: &Plan, verdicts: &BTreeMap<StepKey, Verdict>, provider: &dyn Pr
     }
 }
 
-fn must_be_recreated(plan: &Plan, verdicts: &BTreeMap<StepKey, Verdict>) -> Option<Box<Failure>> {
+/// Why nothing of the plan may be done: nodes whose machine cannot be changed in place.
+#[must_use]
+pub fn must_be_recreated(
+    plan: &Plan,
+    verdicts: &BTreeMap<StepKey, Verdict>,
+) -> Option<Box<Failure>> {
     let wanted: Vec<(&StepKey, &Verdict)> = verdicts
         .iter()
         .filter(|(_, verdict)| verdict.decision == Decision::Recreate)

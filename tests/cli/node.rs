@@ -201,6 +201,44 @@ fn a_worker_that_the_file_no_longer_names_can_be_removed() {
 }
 
 #[test]
+fn a_worker_that_would_change_the_others_is_not_written_down() {
+    let env = standing();
+    let version = ["--kubernetes-version", "1.35"];
+    env.run(&[&["node", "add", "winw3"], &version[..]].concat())
+        .exits(3)
+        .says("would have to be recreated, so nothing was touched");
+    assert_eq!(variables(&env), TWO);
+    env.run(&["node", "add", "winw3"]).exits(0);
+}
+
+#[test]
+fn an_addition_that_is_killed_anywhere_is_finished_by_the_next_up() {
+    for (kind, step) in [
+        ("run_started", ""),
+        ("step_started", "winw3/machine"),
+        ("step_finished", "winw3/features"),
+        ("step_started", "winw3/join"),
+    ] {
+        let env = standing();
+        let add = ["node", "add", "winw3"];
+        let watched = [&add[..], &["-o", "json", "--sim-speed", "60"]].concat();
+        let running = Running::of(env.wdev(&watched));
+        running.until(kind, step);
+        running.kill();
+        // It stands in the file already; the same command again says what finishes it.
+        env.run(&add)
+            .exits(2)
+            .says("`wdev up` makes what is missing");
+        env.run(&["up"]).exits(0);
+        let (has, known) = nodes(&env);
+        assert_eq!(has, ["cp", "winw1", "winw2", "winw3"], "{kind} {step}");
+        let ready = ["cp Ready", "winw1 Ready", "winw2 Ready", "winw3 Ready"];
+        assert_eq!(known, ready, "{kind} {step}");
+        assert_eq!(variables(&env).matches("winw3").count(), 1, "{kind} {step}");
+    }
+}
+
+#[test]
 fn a_removal_that_is_killed_anywhere_is_finished_by_the_next() {
     for (kind, step) in [
         ("run_started", ""),
