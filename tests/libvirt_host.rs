@@ -401,6 +401,32 @@ async fn of_new_images_only_those_of_our_boxes_or_below_our_disks_are_ours() {
 }
 
 #[tokio::test]
+async fn a_pool_that_is_just_being_looked_through_is_asked_again() {
+    let host = Host::new("'pool-list --all --name') : ;;\n'list --all --name') : ;;");
+    fs::write(host.path("project/Vagrantfile"), "node.vm.box = \"b\"\n").unwrap();
+    let sandbox = host.sandbox();
+    sandbox.before_start(&cp(), &host.io()).await.unwrap();
+    let (disk, base, asked) = (host.path("m.img"), host.path(OURS), host.path("asked-once"));
+    for file in [&disk, &base] {
+        fs::write(file, "").unwrap();
+    }
+    let (disk, base, asked) = (disk.display(), base.display(), asked.display());
+    host.plays(&format!(
+        "'list --all --name') echo wdev-a-cp ;;\n\
+         'dumpxml wdev-a-cp') echo \"<domain><disk><source file='{disk}'/></disk></domain>\" ;;\n\
+         'pool-list --all --name') echo default ;;\n\
+         'vol-list default') if [ -e '{asked}' ]; then echo ' m.img   {disk}'; echo ' {OURS}   {base}'; \
+         else : >'{asked}'; fi ;;\n\
+         'vol-dumpxml {disk}') echo \"<volume><name>m.img</name><target><path>{disk}</path></target>\
+         <backingStore><path>{base}</path></backingStore></volume>\" ;;\n\
+         'vol-dumpxml {base}') echo \"<volume><name>{OURS}</name><target><path>{base}</path></target></volume>\" ;;"
+    ));
+    sandbox.after_start(&cp(), "id", &host.io()).await.unwrap();
+    let noted = host.noted();
+    assert!(noted.contains(OURS), "{noted}");
+}
+
+#[tokio::test]
 async fn a_half_copied_image_goes_unless_a_vagrant_may_be_copying_it() {
     let mut host = host_with_images("");
     let folder = host.path("vagrant-home/boxes/b/1/libvirt");

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use super::description::Volume;
 use super::layers::{self, Used};
@@ -28,6 +29,10 @@ const BOXES: &str = "boxes";
 const MARK: &str = "_vagrant_box_image_";
 /// How a base volume's name writes the `/` in a box's (the same file).
 const SLASH: &str = "-VAGRANTSLASH-";
+
+/// How often a list of volumes that lacks what is known to be there is asked for again, and after what pause.
+const LOOKS: u32 = 5;
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A base volume that was removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,9 +146,21 @@ impl Images<'_> {
         let Some(making) = self.open().await?.find(MAKING, unique).cloned() else {
             return Ok(());
         };
-        let volumes = self.virsh.volumes(io).await?.all;
         let is_own =
             |volume: &&Volume| disks.contains(&volume.path) || is_main_disk(&volume.name, unique);
+        let mut volumes = self.virsh.volumes(io).await?.all;
+        // Somebody else may be looking through the pool anew: libvirt then knows only some of what is in it.
+        for _ in 0..LOOKS {
+            let known = |path: &str| volumes.iter().any(|it| it.path == path);
+            let layers = volumes.iter().filter(is_own);
+            let backing = layers.filter_map(|it| it.backing.as_deref());
+            let files = disks.iter().map(String::as_str).chain(backing);
+            if files.filter(|path| Path::new(path).exists()).all(known) {
+                break;
+            }
+            self.clock.sleep(LOOK_AGAIN).await;
+            volumes = self.virsh.volumes(io).await?.all;
+        }
         let (own, others): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(is_own);
         let under = |layers: &[&Volume], base: &Volume| {
             layers
