@@ -117,10 +117,9 @@ fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
     } = with_worker(&request, &loaded, &arguments.worker()?)
         .map_err(|refused| told(refused, ui, "with this worker"))?;
     let session = Session { loaded, folder };
-    let ready = |plan: &Plan| {
+    let ready = |plan: &Plan, state: &State| {
         // Before the file says what cannot be done.
-        let state = State::from_events(&journal::read(&session.folder.journal())?.events);
-        if let Some(failure) = must_be_recreated(plan, &decide(plan, &state)) {
+        if let Some(failure) = must_be_recreated(plan, &decide(plan, state)) {
             return Err(failure);
         }
         write(&file, before.as_deref(), &after)?;

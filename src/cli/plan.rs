@@ -9,8 +9,6 @@ use clap::Args;
 use super::release::Effort;
 use super::{Format, Globals, Overrides, session, up};
 use crate::engine::decide::decide;
-use crate::engine::journal;
-use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result};
 use crate::event::report::duration_text;
 use crate::event::{Decision, LaneInfo, StepInfo};
@@ -33,8 +31,8 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         record,
         why_provider,
         warning: _,
+        state,
     } = up::prepare(&session, Effort::Assume, ui)?;
-    let state = State::from_events(&journal::read(&session.folder.journal())?.events);
     let lanes = plan.describe(&decide(&plan, &state));
     let simulated = record.provider == crate::config::model::ProviderName::Sim;
     let expected = expected(&lanes);

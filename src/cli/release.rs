@@ -146,11 +146,22 @@ pub(super) fn known(loaded: &Loaded) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let exact = release::assumed(asked);
+    judged(loaded, &exact.version, exact.origin, None)
+}
+
+/// What the version of a control plane, and that of components built from a checkout where it is another one, say
+/// about the configuration.
+fn judged(
+    loaded: &Loaded,
+    version: &Version,
+    origin: Origin,
+    built: Option<&Version>,
+) -> Vec<Diagnostic> {
     let subject = Subject {
         config: &loaded.config,
-        version: &exact.version,
-        origin: exact.origin,
-        built: None,
+        version,
+        origin,
+        built,
         removed: release::kubelet::removed_in,
     };
     release::check_located(&subject, loaded)
@@ -170,14 +181,8 @@ pub(super) fn check_known(loaded: &Loaded, ui: &Ui) -> Result<()> {
 /// `Configuration` when they do not go together.
 pub(super) fn check(wish: Wish<'_>, loaded: &Loaded, release: &Release, ui: &Ui) -> Result<()> {
     let built = built(wish, release)?;
-    let subject = Subject {
-        config: &loaded.config,
-        version: &release.kubernetes,
-        origin: release.origin,
-        built: built.as_ref(),
-        removed: release::kubelet::removed_in,
-    };
-    told_or_invalid(release::check_located(&subject, loaded), ui)
+    let found = judged(loaded, &release.kubernetes, release.origin, built.as_ref());
+    told_or_invalid(found, ui)
 }
 
 /// Tells warnings; mistakes are told as those of a configuration.

@@ -12,10 +12,10 @@ use crate::plan::steps::cni;
 pub(super) struct Standing {
     /// What the sandbox was last made of; none when no run has begun to make it.
     pub earlier: Option<Record>,
+    /// What the journal knows.
+    pub state: State,
     /// Whether a machine of it can exist.
     machines: bool,
-    /// Whether its cluster has been given its network plugin.
-    plugin: bool,
 }
 
 impl Standing {
@@ -27,16 +27,19 @@ impl Standing {
         let record = Record::find(folder)?;
         let events = journal::read(&folder.journal())?.events;
         let state = State::from_events(&events);
-        let machines = machines_possible(folder);
-        let applied = |(key, step): (&crate::names::StepKey, &crate::engine::state::StepRecord)| {
-            key.step.as_str() == cni::ID && step.done.is_some()
-        };
+        let machines = has_traces(folder) || !state.created.is_empty();
         Ok(Self {
             // A record that `wdev render` alone has written binds nobody.
             earlier: record.filter(|_| machines || !events.is_empty()),
+            state,
             machines,
-            plugin: state.steps.iter().any(applied),
         })
+    }
+
+    /// Whether its cluster has been given its network plugin.
+    fn has_plugin(&self) -> bool {
+        let mut steps = self.state.steps.iter();
+        steps.any(|(key, step)| key.step.as_str() == cni::ID && step.done.is_some())
     }
 
     /// The record of machines that can exist.
@@ -49,7 +52,7 @@ impl Standing {
     /// # Errors
     /// `Configuration`, with what to do.
     pub fn check_plugin(&self, wanted: CniName) -> Result<()> {
-        let earlier = self.made().filter(|_| self.plugin);
+        let earlier = self.made().filter(|_| self.has_plugin());
         let Some((sandbox, has)) = earlier.and_then(|it| Some((&it.sandbox, it.cni?))) else {
             return Ok(());
         };
@@ -76,12 +79,15 @@ impl Standing {
 /// Whether a machine can have been made: by wdev, which journals it first, or by hand in the rendered
 /// folder. Where none can, none is asked for, and the provider need not even be installed.
 pub(super) fn machines_possible(folder: &SandboxFolder) -> bool {
-    let by_hand = folder.rendered().join(".vagrant").exists();
-    // An earlier `destroy` that did not come to its end began a new journal.
-    let damaged = folder.damaged_journal().exists();
-    by_hand
-        || damaged
+    has_traces(folder)
         || journal::read(&folder.journal()).map_or(true, |read| {
             !State::from_events(&read.events).created.is_empty()
         })
+}
+
+/// Whether a machine can have been made that the journal knows nothing of.
+fn has_traces(folder: &SandboxFolder) -> bool {
+    let by_hand = folder.rendered().join(".vagrant").exists();
+    // An earlier `destroy` that did not come to its end began a new journal.
+    by_hand || folder.damaged_journal().exists()
 }

@@ -13,7 +13,6 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::model::{CniName, ProviderName};
 use crate::engine::decide::decide;
-use crate::engine::journal;
 use crate::engine::plan::Plan;
 use crate::engine::state::State;
 use crate::error::Result;
@@ -73,6 +72,8 @@ pub(super) struct Prepared {
     pub record: Record,
     pub why_provider: Option<String>,
     pub warning: Option<String>,
+    /// What the journal knew when the plan was made.
+    pub state: State,
 }
 
 /// Settles the provider and every version, and makes the plan. Changes nothing of the sandbox.
@@ -133,6 +134,7 @@ pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prep
         record,
         why_provider: why,
         warning,
+        state: standing.state,
     })
 }
 
@@ -186,7 +188,7 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
         ui,
         arguments.recreate,
         None,
-        &|_| Ok(()),
+        &|_, _| Ok(()),
     )
 }
 
@@ -198,7 +200,7 @@ pub(super) fn complete(
     session: &Session,
     ui: &Ui,
     lock: Option<Lock>,
-    ready: &dyn Fn(&Plan) -> Result<()>,
+    ready: &dyn Fn(&Plan, &State) -> Result<()>,
 ) -> Result<u8> {
     make(globals, arguments, session, ui, false, lock, ready)
 }
@@ -210,7 +212,7 @@ fn make(
     ui: &Ui,
     recreates: bool,
     lock: Option<Lock>,
-    ready: &dyn Fn(&Plan) -> Result<()>,
+    ready: &dyn Fn(&Plan, &State) -> Result<()>,
 ) -> Result<u8> {
     let (config, folder) = (&session.loaded.config, &session.folder);
     let effort = if arguments.locked {
@@ -223,6 +225,7 @@ fn make(
         mut record,
         why_provider,
         warning,
+        state: _,
     } = prepare(session, effort, ui)?;
     arguments.sim.check_against(&plan)?;
     if let Some(why) = why_provider {
@@ -247,7 +250,7 @@ fn make(
         provider::choose(record.provider, Some(made))?;
         record.keep(made);
     }
-    ready(&plan)?;
+    ready(&plan, &now.state)?;
     // Known to the index before anything of it is made, so that `list` and `destroy` find it.
     index.add(&Indexed {
         sandbox: config.sandbox.clone(),
@@ -256,7 +259,15 @@ fn make(
     record.sim_seed = arguments.sim.seed().or(record.sim_seed);
     warn_of_leftovers(&record, &plan, ui);
     if recreates {
-        let code = recreate(globals, &arguments.sim, ui, folder, &record, &plan)?;
+        let code = recreate(
+            globals,
+            &arguments.sim,
+            ui,
+            folder,
+            &record,
+            &plan,
+            &now.state,
+        )?;
         if code != 0 {
             return Ok(code);
         }
@@ -311,9 +322,9 @@ fn recreate(
     folder: &SandboxFolder,
     record: &Record,
     plan: &Plan,
+    state: &State,
 ) -> Result<u8> {
-    let state = State::from_events(&journal::read(&folder.journal())?.events);
-    let verdicts = decide(plan, &state);
+    let verdicts = decide(plan, state);
     let wanted = |name: &LaneName| {
         verdicts
             .iter()

@@ -247,7 +247,7 @@ impl Runner<'_> {
                 let mut silent = false;
                 loop {
                     let machine = shared.provider.inspect(name, &io).await?;
-                    if !matches!(machine.power, Power::Running | Power::Changing) {
+                    if !machine.power.may_run() {
                         return Ok(());
                     }
                     let channel = shared.provider.channel(name);

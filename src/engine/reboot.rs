@@ -89,7 +89,7 @@ impl Reboot<'_> {
 
     async fn is_off(&self) -> bool {
         let machine = self.provider.inspect(self.lane, self.io).await;
-        machine.is_ok_and(|it| !matches!(it.power, Power::Running | Power::Changing))
+        machine.is_ok_and(|it| !it.power.may_run())
     }
 
     async fn restart(&self) -> Result<()> {

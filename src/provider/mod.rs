@@ -55,6 +55,14 @@ pub enum Power {
     Broken,
 }
 
+impl Power {
+    /// Whether it is on, or may be in a moment.
+    #[must_use]
+    pub const fn may_run(self) -> bool {
+        matches!(self, Self::Running | Self::Changing)
+    }
+}
+
 /// A machine as its provider sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
