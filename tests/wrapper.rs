@@ -157,10 +157,8 @@ fn a_script_that_fails_says_so_and_loses_its_stamp() {
 fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
     let Some(node) = Node::new() else { return };
     let text = "wdev_run() { wdev_refuse \"it's no good\"; echo on; }";
-    let (end, shown, output) = node.run(&script(Mode::Run, text), "n1");
-    let refused = End::Refused("it's no good".to_owned());
-    assert_eq!(end.map(|(end, _)| end), Some(refused));
-    assert!(!output.status.success() && !shown.contains("on\n"));
+    let run = node.run(&script(Mode::Run, text), "n1");
+    wrapped::assert_refused(&run, "it's no good");
 }
 
 #[test]

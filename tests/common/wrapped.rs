@@ -32,3 +32,11 @@ pub fn read(output: &Output, nonce: &str, mode: Mode) -> (Option<(End, Report)>,
     }
     (reader.finish(mode), shown.join("\n"))
 }
+
+/// Holds that a script refused its node for this reason, and did nothing after that.
+pub fn assert_refused(run: &(Option<(End, Report)>, String, Output), why: &str) {
+    let (end, shown, output) = run;
+    let end = end.as_ref().map(|(end, _)| end);
+    assert_eq!(end, Some(&End::Refused(why.to_owned())));
+    assert!(!output.status.success() && !shown.contains("on\n"));
+}

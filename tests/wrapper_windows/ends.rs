@@ -5,6 +5,7 @@ use std::path::Path;
 use wdev::channel::wrap::{BY_HAND, End};
 use wdev::channel::{Mode, Secret};
 
+use crate::common::wrapped;
 use crate::node::{Node, body, done, script};
 
 #[test]
@@ -78,10 +79,8 @@ fn a_probe_tells_whether_and_why_not_and_a_good_run_asks_it_at_once() {
 fn a_node_that_a_script_refuses_is_told_from_one_on_which_it_failed() {
     let Some(node) = Node::new() else { return };
     let text = body("Deny-WdevNode -Reason 'it''s no good'; 'on'");
-    let (end, shown, output) = node.run(&script(Mode::Run, &text), "n1");
-    let refused = End::Refused("it's no good".to_owned());
-    assert_eq!(end.map(|(end, _)| end), Some(refused));
-    assert!(!output.status.success() && !shown.contains("on\n"));
+    let run = node.run(&script(Mode::Run, &text), "n1");
+    wrapped::assert_refused(&run, "it's no good");
 }
 
 #[test]
