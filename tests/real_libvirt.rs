@@ -223,7 +223,7 @@ fn assert_gone_after_destroy(sandbox: &Emulated) {
     assert_eq!(base.len(), 1, "{base:?}");
     // What a machine uses stays.
     let pruned = sandbox.run(&["cache", "prune"]).with_code(0);
-    assert!(!pruned.stdout.contains(&base[0]), "{}", pruned.stdout);
+    assert!(!pruned.stdout.contains(&base[0]), "{pruned:?}");
 
     let _ = sandbox.run(&["destroy", "--yes"]).with_code(0);
     assert_eq!(sandbox.machines(), [""; 0], "machines are left");
@@ -233,14 +233,10 @@ fn assert_gone_after_destroy(sandbox: &Emulated) {
 
     assert_eq!(sandbox.base_volumes(), base);
     let shown = sandbox.run(&["cache", "prune", "--dry-run"]).with_code(0);
-    assert!(shown.stdout.contains(&base[0]), "{}", shown.stdout);
+    assert!(shown.stdout.contains(&base[0]), "{shown:?}");
     assert_eq!(sandbox.base_volumes(), base);
     let _ = sandbox.run(&["cache", "prune"]).with_code(0);
     assert_eq!(sandbox.base_volumes(), [""; 0]);
     let again = sandbox.run(&["cache", "prune"]).with_code(0);
-    assert!(
-        again.stdout.contains("nothing to remove"),
-        "{}",
-        again.stdout
-    );
+    assert!(again.stdout.contains("nothing to remove"), "{again:?}");
 }

@@ -23,6 +23,7 @@ pub struct Run {
 }
 
 /// A run that has ended.
+#[derive(Debug)]
 pub struct Ended {
     /// The exit code; none when a signal ended it.
     pub code: Option<i32>,

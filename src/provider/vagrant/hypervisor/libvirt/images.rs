@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use super::description::Volume;
 use super::layers::{self, Used};
@@ -29,10 +28,8 @@ const BOXES: &str = "boxes";
 const MARK: &str = "_vagrant_box_image_";
 /// How a base volume's name writes the `/` in a box's (the same file).
 const SLASH: &str = "-VAGRANTSLASH-";
-
-/// How often a list of volumes that lacks what is known to be there is asked for again, and after what pause.
-const LOOKS: u32 = 5;
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// What the names of the volumes of all machines of wdev's begin with (`plan::naming::unique_prefix`).
+const WDEVS: &str = "wdev-";
 
 /// A base volume that was removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,20 +145,13 @@ impl Images<'_> {
         };
         let is_own =
             |volume: &&Volume| disks.contains(&volume.path) || is_main_disk(&volume.name, unique);
-        let mut volumes = self.virsh.volumes(io).await?.all;
-        // Somebody else may be looking through the pool anew: libvirt then knows only some of what is in it.
-        for _ in 0..LOOKS {
-            let known = |path: &str| volumes.iter().any(|it| it.path == path);
-            let layers = volumes.iter().filter(is_own);
-            let backing = layers.filter_map(|it| it.backing.as_deref());
-            let files = disks.iter().map(String::as_str).chain(backing);
-            if files.filter(|path| Path::new(path).exists()).all(known) {
-                break;
-            }
-            self.clock.sleep(LOOK_AGAIN).await;
-            volumes = self.virsh.volumes(io).await?.all;
-        }
+        let volumes = self.virsh.volumes(io).await?.all;
         let (own, others): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(is_own);
+        // Another machine of wdev's that uses it by now says nothing of who has caused it.
+        let foreign: Vec<&Volume> = others
+            .into_iter()
+            .filter(|it| !it.name.starts_with(WDEVS))
+            .collect();
         let under = |layers: &[&Volume], base: &Volume| {
             layers
                 .iter()
@@ -171,7 +161,7 @@ impl Images<'_> {
         for volume in volumes.iter().filter(|volume| is_base(volume)) {
             let new = !names(&making, BEFORE).contains(volume.name.as_str());
             // One that nobody uses may be half-copied.
-            let mine = under(&own, volume) || causes(&making, volume) && !under(&others, volume);
+            let mine = under(&own, volume) || causes(&making, volume) && !under(&foreign, volume);
             if new && mine {
                 open.claim(IMAGE, &volume.name, sandbox, BTreeMap::new())?;
             }

@@ -21,9 +21,6 @@ const SYSTEM: &str = "qemu:///system";
 /// How long libvirt may take to answer.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// While a pool is looked through anew, libvirt knows none of its volumes: lanes take turns.
-static LISTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
 /// How libvirt says that there is no such thing, in English (`src/util/virerror.c`: "Domain not found",
 /// "Network not found", "Storage volume not found", "Storage pool not found").
 const NO_SUCH: &str = " not found: ";
@@ -194,7 +191,6 @@ impl Virsh {
 
     /// The volumes of all pools.
     pub async fn volumes(&self, io: &Io) -> Result<Volumes> {
-        let _alone = LISTING.lock().await;
         let mut volumes = Volumes::default();
         for pool in self.lines(&["pool-list", "--all", "--name"], io).await? {
             // Files that came or went without libvirt's knowledge. It stops a pool that it cannot read.
