@@ -151,12 +151,15 @@ fn snapshot_and_what_it_undid(sandbox: &mut Emulated) {
     // Work and a proven reboot that the snapshot knows nothing of.
     sandbox.add_hook(Hook::counting("cp", "late"));
     sandbox.add_hook(Hook::rebooting("cp", "late-reboot"));
-    virsh(&["reset", &w1]).expect("a reboot behind wdev's back");
-    wait_for("w1 after its reboot", LIMIT, || {
-        let id = ["exec", "w1", "--", "cat", "/proc/sys/kernel/random/boot_id"];
-        let asked = sandbox.run(&id);
-        (asked.code == Some(0) && asked.stdout.trim_end() != w1_boot).then_some(())
-    });
+    // In a soak also a reboot behind wdev's back, which otherwise Hyper-V's test sees.
+    if common::is_soak() {
+        virsh(&["reset", &w1]).expect("a reboot behind wdev's back");
+        wait_for("w1 after its reboot", LIMIT, || {
+            let id = ["exec", "w1", "--", "cat", "/proc/sys/kernel/random/boot_id"];
+            let asked = sandbox.run(&id);
+            (asked.code == Some(0) && asked.stdout.trim_end() != w1_boot).then_some(())
+        });
+    }
     let events = to_the_downloads(sandbox.start_up());
     assert_eq!(lines_of(sandbox, "cp", "late"), ["ran"]);
     let (_, proven) = events.reboots("cp");
