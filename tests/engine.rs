@@ -10,11 +10,14 @@ mod bench;
 mod machine;
 #[path = "engine/reboots.rs"]
 mod reboots;
+#[path = "engine/scripted.rs"]
+mod scripted;
 
 use wdev::error::Kind;
 use wdev::event::{Body, Outcome};
 
-use self::bench::{Act, Bench};
+use self::bench::Bench;
+use self::scripted::Act;
 
 #[test]
 fn lanes_run_side_by_side_and_wait_where_they_are_told_to() {

@@ -2,7 +2,8 @@
 
 use wdev::event::{Body, Outcome};
 
-use super::bench::{Act, Bench, Run};
+use super::bench::{Bench, Run};
+use super::scripted::Act;
 
 fn bench(wants: u32, asks: bool) -> Bench {
     let reboots = Act::Reboots { wants, asks };

@@ -1,18 +1,16 @@
-//! Where things are on disk, and the lock that lets one run at a time have a sandbox.
+//! The folder of a sandbox, and the lock that lets one run at a time have it.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::{leads_to, open_lock, sync_folder, write_whole};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::logs::step_log_name;
 use crate::names::{LaneName, RunId, StepId};
-use crate::replace::{folder_of, replace};
 
 /// How often, and after what pause, a lock is tried again that may only be looked at.
 const LOOKS: u32 = 5;
@@ -255,184 +253,4 @@ pub struct Holder {
     pub command: String,
     /// Since when.
     pub since: Timestamp,
-}
-
-/// A sandbox as the host's index knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Indexed {
-    /// The sandbox's name.
-    pub sandbox: String,
-    /// Its folder.
-    pub folder: PathBuf,
-}
-
-/// The index of all sandboxes of this user on this host.
-#[derive(Debug, Clone)]
-pub struct Index {
-    path: PathBuf,
-}
-
-impl Index {
-    /// The index under the user's state folder, or under `WDEV_HOME`.
-    ///
-    /// # Errors
-    /// `Host` when the user has no home folder.
-    pub fn of_user() -> Result<Self> {
-        Ok(Self {
-            path: state_folder()?.join("sandboxes"),
-        })
-    }
-
-    /// Notes a sandbox, before anything of it is made.
-    ///
-    /// # Errors
-    /// `Host` when the index cannot be written.
-    pub fn add(&self, entry: &Indexed) -> Result<()> {
-        let text = serde_json::to_vec(entry)
-            .map_err(|error| Failure::new(Kind::Bug, "cannot write the index").because(error))?;
-        std::fs::create_dir_all(&self.path)
-            .map_err(|error| io_failure("create the folder", &self.path, &error))
-            .and_then(|()| write_whole(&self.file_of(&entry.folder), &text))
-            .map_err(|failure| {
-                Box::new(failure.advise("or set `WDEV_HOME` to a folder that wdev may use"))
-            })
-    }
-
-    /// Forgets a sandbox. Unknown is fine.
-    ///
-    /// # Errors
-    /// `Host` when the index cannot be written.
-    pub fn remove(&self, folder: &Path) -> Result<()> {
-        remove_file(&self.file_of(folder))
-    }
-
-    /// All sandboxes, sorted by name and folder. What cannot be read is left out.
-    #[must_use]
-    pub fn all(&self) -> Vec<Indexed> {
-        let mut all: Vec<Indexed> = std::fs::read_dir(&self.path)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| std::fs::read(entry.path()).ok())
-            .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
-            .collect();
-        all.sort_by(|a, b| (&a.sandbox, &a.folder).cmp(&(&b.sandbox, &b.folder)));
-        all
-    }
-
-    fn file_of(&self, folder: &Path) -> PathBuf {
-        let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
-        self.path.join(format!("{}.json", &hash[..16]))
-    }
-}
-
-/// The folder in which wdev keeps what it must know of this host: the user's state folder, or one under
-/// `WDEV_HOME`. It need not exist.
-///
-/// # Errors
-/// `Host` when the user has no home folder.
-pub fn state_folder() -> Result<PathBuf> {
-    if let Some(home) = moved()? {
-        return Ok(home.join("state"));
-    }
-    let strategy = strategy()?;
-    let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-    Ok(state.join("wdev"))
-}
-
-/// The folder in which wdev keeps what it can fetch or make again: the user's cache folder, or one under
-/// `WDEV_HOME`. It need not exist.
-///
-/// # Errors
-/// `Host` when the user has no home folder.
-pub fn cache_folder() -> Result<PathBuf> {
-    match moved()? {
-        Some(home) => Ok(home.join("cache")),
-        None => Ok(strategy()?.cache_dir().join("wdev")),
-    }
-}
-
-/// `WDEV_HOME`, when it is set.
-fn moved() -> Result<Option<PathBuf>> {
-    let home = std::env::var_os("WDEV_HOME").filter(|home| !home.is_empty());
-    // Another folder to run in must not mean another index.
-    home.map(|home| {
-        std::path::absolute(&home).map_err(|error| io_failure("find", Path::new(&home), &error))
-    })
-    .transpose()
-}
-
-fn strategy() -> Result<impl BaseStrategy> {
-    etcetera::choose_base_strategy().map_err(|error| {
-        Box::new(
-            Failure::new(Kind::Host, "cannot find your home folder")
-                .because(error)
-                .advise("set `WDEV_HOME` to a folder that wdev may use"),
-        )
-    })
-}
-
-/// Opens the file of a lock, and makes it and its folder where they are not there. What is in it stays.
-///
-/// # Errors
-/// `Host` when it cannot be made or opened.
-pub fn open_lock(path: &Path) -> Result<File> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| io_failure("create the folder", folder, &error))?;
-    }
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| io_failure("open the lock", path, &error))
-}
-
-/// Whether `path` still leads to the open file: a lock on a file that was removed protects nothing.
-#[must_use]
-pub fn leads_to(file: &File, path: &Path) -> bool {
-    let open = file.try_clone().and_then(same_file::Handle::from_file);
-    match (open, same_file::Handle::from_path(path)) {
-        (Ok(open), Ok(named)) => open == named,
-        _ => false,
-    }
-}
-
-/// Writes a file in one move: whole, or not at all.
-///
-/// # Errors
-/// `Host` when it cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error: &std::io::Error| io_failure("write", path, error);
-    let folder = folder_of(path);
-    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(|error| failed(&error))?;
-    file.write_all(bytes).map_err(|error| failed(&error))?;
-    // Or a power cut could leave the new name with none of the bytes.
-    file.as_file().sync_all().map_err(|error| failed(&error))?;
-    replace(file, path).map_err(|error| failed(&error))?;
-    sync_folder(&folder);
-    Ok(())
-}
-
-/// Removes a file; one that is gone already is fine.
-///
-/// # Errors
-/// `Host` when it cannot be removed.
-pub fn remove_file(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(io_failure("remove", path, &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Makes the names in a folder safe on disk, where the system and the file system know how to.
-pub fn sync_folder(folder: &Path) {
-    // Windows cannot open a folder as a file; its file systems journal names.
-    if cfg!(unix) {
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    }
 }
