@@ -50,8 +50,10 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
     if record.is_none() {
         not_linked(&folder)?;
     }
-    confirm(globals, &name, &folder, record.as_ref(), ui)?;
+    // Also while the question waits: what it tells is still so when the answer comes.
     let lock = folder.lock("destroy")?;
+    let record = Record::find(&folder)?;
+    confirm(globals, &name, &folder, record.as_ref(), ui)?;
     let mut result = 0;
     if let Some(record) = record.as_ref().filter(|_| machines_possible(&folder)) {
         if record.provider == ProviderName::Sim {

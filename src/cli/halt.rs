@@ -21,8 +21,7 @@ pub(super) struct Arguments {
 pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u8> {
     arguments.sim.check()?;
     run::format(globals)?;
-    let (folder, record) = session::recorded(globals)?;
-    let _lock = folder.lock("halt")?;
+    let (folder, record, _lock) = session::held(globals, "halt")?;
     let at = (&folder, &record);
     let job = Job::power(globals, ui, at, &arguments.sim, Action::Halt, "halt");
     let (code, _) = run::carry_out(job)?;

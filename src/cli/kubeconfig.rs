@@ -57,12 +57,15 @@ pub(super) fn run(globals: &Globals, arguments: &Arguments, ui: &Ui) -> Result<u
             None => Ok(0),
         };
     }
+    if arguments.merge {
+        let (folder, record, _lock) = session::held(globals, "kubeconfig")?;
+        let path = made(&folder, &record)?;
+        add(&folder, &record, &path, arguments.use_it, ui)?;
+        return Ok(0);
+    }
     let (folder, record) = session::recorded(globals)?;
     let path = made(&folder, &record)?;
-    if arguments.merge {
-        let _lock = folder.lock("kubeconfig")?;
-        add(&folder, &record, &path, arguments.use_it, ui)?;
-    } else if arguments.path {
+    if arguments.path {
         ui.out(&format!("{}\n", path.display()))?;
     } else {
         ui.out(&file::read(&path)?.unwrap_or_default())?;

@@ -12,16 +12,16 @@ use super::session::{self, Session};
 use super::{Globals, Overrides, up};
 use crate::config::workers::{Change, NewWorker, Refused, with_worker, without_worker};
 use crate::config::{Config, Request};
-use crate::engine::decide::decide;
+use crate::engine::decide::{Verdict, decide};
 use crate::engine::dispatcher::must_be_recreated;
 use crate::engine::journal;
 use crate::engine::plan::Plan;
 use crate::engine::state::State;
 use crate::error::{Failure, Kind, Result, io_failure};
-use crate::event::Outcome;
+use crate::event::{Decision, Outcome};
 use crate::home::{Lock, SandboxFolder};
 use crate::kubeconfig::file;
-use crate::names::LaneName;
+use crate::names::{LaneName, StepKey};
 use crate::plan::leave;
 use crate::plan::node::Node;
 use crate::plan::record::Record;
@@ -119,8 +119,17 @@ fn add(globals: &Globals, arguments: &AddArguments, ui: &Ui) -> Result<u8> {
     let session = Session { loaded, folder };
     let ready = |plan: &Plan, state: &State| {
         // Before the file says what cannot be done.
-        if let Some(failure) = must_be_recreated(plan, &decide(plan, state)) {
-            return Err(failure);
+        let verdicts = decide(plan, state);
+        if let Some(failure) = must_be_recreated(plan, &verdicts) {
+            // What the file did not name is another worker's machine of that name.
+            let in_the_way = |(key, verdict): (&StepKey, &Verdict)| {
+                key.lane.as_str() == arguments.name && verdict.decision == Decision::Recreate
+            };
+            return Err(if verdicts.iter().any(in_the_way) {
+                left_over(&arguments.name)
+            } else {
+                failure
+            });
         }
         write(&file, before.as_deref(), &after)?;
         let (name, file) = (&arguments.name, file.display());
@@ -259,6 +268,20 @@ fn forget(change: Option<&Change>, ui: &Ui) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// A worker that is no longer in the configuration, but whose machine is there.
+fn left_over(name: &str) -> Box<Failure> {
+    Box::new(
+        Failure::new(
+            Kind::Configuration,
+            format!("the machine of an earlier worker `{name}` is still there"),
+        )
+        .because("it was made of other settings; nothing was touched")
+        .advise(format!("remove it first: `wdev node remove {name}`"))
+        .advise("or give the new worker another name")
+        .permanent(),
+    )
 }
 
 fn unknown(name: &str, workers: &[crate::config::model::Worker]) -> Box<Failure> {

@@ -270,7 +270,9 @@ fn next_commands(
     outcome: Outcome,
     nodes: &[(NodeSummary, Vec<StepKey>)],
 ) -> Vec<String> {
-    match (command, outcome, nodes.last()) {
+    // What is left over is none of this run's.
+    let last = nodes.iter().rev().find(|(_, keys)| !keys.is_empty());
+    match (command, outcome, last) {
         ("up", Outcome::Done, Some((node, _))) => {
             vec![
                 again(globals, "status"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Globals, Overrides};
 use crate::config::{self, Diagnostic, Loaded, Problems, Request};
 use crate::error::{Failure, Kind, Result};
-use crate::home::SandboxFolder;
+use crate::home::{Lock, SandboxFolder};
 use crate::plan::record::Record;
 use crate::ui::{Ui, Verbosity};
 
@@ -166,6 +166,18 @@ pub fn recorded(globals: &Globals) -> Result<(SandboxFolder, Record)> {
         Some(record) => Ok((folder, record)),
         None => Err(not_found(&name, &project(globals)?)),
     }
+}
+
+/// The sandbox with its record, taken for `command`: nobody changes what it was made of meanwhile.
+///
+/// # Errors
+/// As [`recorded`]; `Busy` when another run has it.
+pub fn held(globals: &Globals, command: &str) -> Result<(SandboxFolder, Record, Lock)> {
+    let (folder, _) = recorded(globals)?;
+    let lock = folder.lock(command)?;
+    // What was read before is what it was.
+    let (folder, record) = recorded(globals)?;
+    Ok((folder, record, lock))
 }
 
 fn name_without_flag(globals: &Globals, project: &Path) -> Result<String> {

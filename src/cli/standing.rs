@@ -1,5 +1,6 @@
 //! What earlier runs have left of a sandbox, and what that binds the next one to.
 
+use crate::config::Config;
 use crate::config::model::CniName;
 use crate::engine::journal;
 use crate::engine::state::State;
@@ -47,11 +48,41 @@ impl Standing {
         self.earlier.as_ref().filter(|_| self.machines)
     }
 
+    /// Refuses what this sandbox cannot become any more: another network plugin, or another control plane.
+    ///
+    /// # Errors
+    /// `Configuration`, with what to do.
+    pub fn check(&self, config: &Config) -> Result<()> {
+        self.check_plugin(config.cni.name)?;
+        self.check_control_plane(&config.control_plane.name)
+    }
+
+    /// Refuses another name for the control plane than that of the machine which is one.
+    fn check_control_plane(&self, wanted: &str) -> Result<()> {
+        let mut nodes = self.made().into_iter().flat_map(|record| &record.nodes);
+        let has = nodes.find(|node| node.is_control_plane() && node.name.as_str() != wanted);
+        let Some(has) = has.map(|node| &node.name) else {
+            return Ok(());
+        };
+        Err(Box::new(
+            Failure::new(
+                Kind::Configuration,
+                format!("the control plane of this sandbox is `{has}`"),
+            )
+            .because(format!(
+                "`control_plane.name` says `{wanted}` now, and a cluster keeps the control plane it was made \
+                 with; nothing was touched"
+            ))
+            .advise(format!("write `control_plane: {{name: {has}}}` in variables.yml"))
+            .advise("or make it anew: `wdev destroy`, then `wdev up`"),
+        ))
+    }
+
     /// Refuses another network plugin than the one that the cluster has: nothing takes that one out again.
     ///
     /// # Errors
     /// `Configuration`, with what to do.
-    pub fn check_plugin(&self, wanted: CniName) -> Result<()> {
+    fn check_plugin(&self, wanted: CniName) -> Result<()> {
         let earlier = self.made().filter(|_| self.has_plugin());
         let Some((sandbox, has)) = earlier.and_then(|it| Some((&it.sandbox, it.cni?))) else {
             return Ok(());

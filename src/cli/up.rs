@@ -80,7 +80,7 @@ pub(super) struct Prepared {
 pub(super) fn prepare(session: &Session, effort: Effort, ui: &Ui) -> Result<Prepared> {
     let (config, folder) = (&session.loaded.config, &session.folder);
     let standing = Standing::of(folder)?;
-    standing.check_plugin(config.cni.name)?;
+    standing.check(config)?;
     let Choice { provider, why } = provider::choose(config.provider, standing.made())?;
     let earlier = standing.earlier.as_ref();
     // Names stay what they are, also when the project's folder has moved.
@@ -245,7 +245,7 @@ fn make(
     };
     // Another run may have come in between: what it made must stay known.
     let now = Standing::of(folder)?;
-    now.check_plugin(config.cni.name)?;
+    now.check(config)?;
     if let Some(made) = now.made() {
         provider::choose(record.provider, Some(made))?;
         record.keep(made);
@@ -274,7 +274,11 @@ fn make(
     }
     let planned = plan.clone();
     let prepare = || {
+        // Two that begin at the same time did not see each other above.
+        let alone = index.lock()?;
+        preflight::check_addresses(&record, &index, folder)?;
         record.write(&folder.record())?;
+        drop(alone);
         plan::render::write(&planned, &record, config, &folder.rendered()).map(|_| ())
     };
     let (code, _) = run::carry_out(Job {
@@ -307,8 +311,8 @@ fn warn_of_leftovers(record: &Record, plan: &Plan, ui: &Ui) {
             )
         });
         ui.err(&format!(
-            "warning: `{}` is no longer in the configuration; its machine is left alone, and \
-             `wdev destroy` removes it with the rest{clash}",
+            "warning: `{0}` is no longer in the configuration; its machine is left alone, and \
+             `wdev node remove {0}` removes it{clash}",
             node.name
         ));
     }

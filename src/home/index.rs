@@ -1,10 +1,11 @@
 //! Which sandboxes this user has on this host.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{remove_file, state_folder, write_whole};
+use super::{open_lock, remove_file, state_folder, write_whole};
 use crate::error::{Failure, Kind, Result, io_failure};
 
 /// A sandbox as the host's index knows it.
@@ -46,6 +47,19 @@ impl Index {
             .map_err(|failure| {
                 Box::new(failure.advise("or set `WDEV_HOME` to a folder that wdev may use"))
             })
+    }
+
+    /// Waits until no other run of this host looks at the sandboxes to decide what it may have. The file that is
+    /// returned is the lock, and ends it.
+    ///
+    /// # Errors
+    /// `Host` when the lock's file cannot be made.
+    pub fn lock(&self) -> Result<File> {
+        let path = self.path.with_added_extension("lock");
+        let file = open_lock(&path)?;
+        file.lock()
+            .map_err(|error| io_failure("lock", &path, &error))?;
+        Ok(file)
     }
 
     /// Forgets a sandbox. Unknown is fine.

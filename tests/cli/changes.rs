@@ -101,13 +101,49 @@ fn a_worker_that_is_taken_out_is_not_forgotten() {
     let up = env.run(&["up"]);
     up.exits(0)
         .says("`winw2` is no longer in the configuration")
-        .says("wdev destroy")
-        .prints("winw2 left over");
+        .says("`wdev node remove winw2` removes it")
+        .prints("winw2 left over")
+        .prints("wdev exec winw1 -- hostname");
     assert_eq!(env.status()["nodes"][2]["power"], "running");
     env.run(&["destroy", "--yes"])
         .exits(0)
         .prints("winw2 absent");
     assert!(!env.project.join(".wdev").exists());
+}
+
+#[test]
+fn a_new_worker_with_the_name_of_one_that_is_left_over_is_told_the_way_out() {
+    let env = standing();
+    let one = "provider: sim\nworkers: [{name: winw1}]\n";
+    env.write("variables.yml", one);
+    env.run(&["up"]).exits(0);
+    let add = ["node", "add", "winw2", "--windows", "2025"];
+    env.run(&add)
+        .exits(3)
+        .says("the machine of an earlier worker `winw2` is still there")
+        .says("wdev node remove winw2")
+        .does_not_say("--recreate");
+    let file = env.project.join("variables.yml");
+    assert_eq!(fs::read_to_string(file).unwrap(), one);
+    env.run(&["node", "remove", "winw2", "--yes"]).exits(0);
+    env.run(&add).exits(0);
+}
+
+#[test]
+fn a_control_plane_keeps_its_name() {
+    let env = standing();
+    env.write(
+        "variables.yml",
+        "provider: sim\ncontrol_plane: {name: main}\n",
+    );
+    for command in ["up", "plan"] {
+        env.run(&[command])
+            .exits(3)
+            .says("the control plane of this sandbox is `cp`")
+            .says("control_plane: {name: cp}");
+    }
+    env.run(&["destroy", "--yes"]).exits(0);
+    env.run(&["up"]).exits(0);
 }
 
 #[test]

@@ -30,6 +30,44 @@ fn a_second_run_is_told_who_has_the_sandbox() {
     assert!(!env.project.join("variables.yml").exists());
 }
 
+/// What the question tells is what is removed, however long it waits.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_changes_what_destroy_asks_about() {
+    use std::io::{Read as _, Write as _};
+    let Some(script) = crate::common::need("script") else {
+        return;
+    };
+    let env = Env::new();
+    env.up(&["-q"]).exits(0);
+    let destroy = format!("'{}' destroy", env!("CARGO_BIN_EXE_wdev"));
+    let mut asking = env
+        .program(&script)
+        .args(["-qefc", &destroy, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut shown = Vec::new();
+    let mut out = asking.stdout.take().unwrap();
+    while !String::from_utf8_lossy(&shown).contains("Remove all of it?") {
+        let mut some = [0; 256];
+        let count = out.read(&mut some).unwrap();
+        assert_ne!(count, 0, "{}", String::from_utf8_lossy(&shown));
+        shown.extend_from_slice(&some[..count]);
+    }
+    env.run(&["node", "add", "winw2", "--provider", "sim"])
+        .exits(11)
+        .says("`wdev destroy` with process id");
+    env.up(&[]).exits(11);
+    let mut input = asking.stdin.take().unwrap();
+    input.write_all(b"y\n").unwrap();
+    out.read_to_end(&mut shown).unwrap();
+    assert!(asking.wait().unwrap().success());
+    assert!(!env.sandbox().exists());
+}
+
 #[test]
 fn a_run_that_goes_on_is_seen() {
     let env = Env::new();

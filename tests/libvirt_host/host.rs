@@ -126,10 +126,12 @@ impl Host {
         asked.lines().filter(changes).map(str::to_owned).collect()
     }
 
-    pub fn wdev(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_wdev"))
+    /// wdev in a folder of the host.
+    pub fn command(&self, folder: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wdev"));
+        command
             .args(args)
-            .current_dir(self.path("project"))
+            .current_dir(self.path(folder))
             .env_clear()
             .env("PATH", self.path("bin"))
             .env("HOME", self.root.path())
@@ -138,9 +140,12 @@ impl Host {
             // Nobody is to be asked what a version stands for.
             .env("WDEV_ARTIFACTS_OFFLINE", "true")
             .env("WDEV_KUBERNETES_VERSION", "v1.36.3")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn wdev(&self, args: &[&str]) -> Output {
+        self.command("project", args).output().unwrap()
     }
 
     /// `up` on libvirt does not begin, nothing is left of it, and this is said.

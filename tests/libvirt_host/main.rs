@@ -10,6 +10,8 @@ mod host;
 mod images;
 
 use std::fs;
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use host::Host;
 use images::{domain, host_with_images};
@@ -93,12 +95,76 @@ async fn a_network_that_stays_is_told_with_the_machine_in_it() {
     assert!(host.shown().contains(told), "{}", host.shown());
 }
 
+/// Both have looked before either has anything.
+#[test]
+fn of_two_sandboxes_that_begin_at_the_same_time_one_gets_the_addresses() {
+    let host = Host::new("");
+    let met = host.path("met");
+    host.plays(&format!(
+        "version) echo 9.0.0; : >{0}.$$; until [ $(ls {0}.* | wc -l) -ge 2 ]; do sleep 0.01; done ;;",
+        met.display()
+    ));
+    host.program(
+        "vagrant",
+        "if [ \"$1\" = --version ]; then echo Vagrant 2.4.9; else exit 1; fi",
+    );
+    let up = |folder: &str| {
+        fs::create_dir_all(host.path(folder)).unwrap();
+        let settings = "version: 1\nprovider: libvirt\nnetwork: {nodes: 10.199.88.0/24}\n\
+            vagrant: {libvirt: {driver: qemu}}\ncontrol_plane: {memory: 1GiB}\nworkers: []\n";
+        fs::write(host.path(folder).join("variables.yml"), settings).unwrap();
+        let said = fs::File::create(host.path(folder).join("said")).unwrap();
+        let mut command = host.command(folder, &["up"]);
+        command.stdout(Stdio::null()).stderr(said).spawn().unwrap()
+    };
+    let mut runs = [("project", up("project")), ("other", up("other"))];
+    let refused = |(folder, run): &mut (&str, Child)| {
+        let ended = run.try_wait().unwrap()?;
+        let said = fs::read_to_string(host.path(folder).join("said")).unwrap();
+        (ended.code() == Some(4) && said.contains("the address 10.199.88.10 of `cp` is taken"))
+            .then_some(())
+    };
+    while runs.iter_mut().filter_map(refused).count() == 0 {
+        let over = |(_, run): &mut (&str, Child)| run.try_wait().unwrap().is_some();
+        assert!(!runs.iter_mut().all(|run| over(run)), "both had them");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(
+        runs.iter_mut().filter_map(refused).count(),
+        1,
+        "nobody had them"
+    );
+    for (_, run) in &mut runs {
+        let _ = run.kill();
+        let _ = run.wait();
+    }
+}
+
 fn cp() -> MachineRef {
     MachineRef {
         lane: "cp".into(),
         os: Os::Linux,
         unique: "wdev-a-cp".to_owned(),
     }
+}
+
+#[tokio::test]
+async fn the_network_of_all_projects_is_given_up_with_the_last_machine_and_not_before() {
+    let host = Host::new("");
+    let sandbox = host.sandbox();
+    sandbox.before_start(&cp(), &host.io()).await.unwrap();
+    assert!(host.noted().contains("vagrant-libvirt"), "{}", host.noted());
+    // As when only some machines are made anew.
+    host.plays("'list --all --name') echo wdev-a-w1 ;;");
+    sandbox.after_last(&host.io()).await.unwrap();
+    assert!(host.noted().contains("vagrant-libvirt"), "{}", host.noted());
+    host.plays("'list --all --name') echo wdev-ab-w1 ;;");
+    sandbox.after_last(&host.io()).await.unwrap();
+    assert!(
+        !host.noted().contains("vagrant-libvirt"),
+        "{}",
+        host.noted()
+    );
 }
 
 #[tokio::test]

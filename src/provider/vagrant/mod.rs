@@ -167,6 +167,16 @@ impl Vagrant {
         self.node(node)?.ssh_command(io).await
     }
 
+    /// Whether Vagrant knows a machine of this sandbox, also of nodes that this run has nothing to do with.
+    fn has_machines(&self) -> bool {
+        let machines = std::fs::read_dir(self.caller.dir.join(".vagrant/machines"));
+        let mut nodes = machines.into_iter().flatten().flatten();
+        nodes.any(|node| {
+            let id = node.path().join(self.caller.provider).join("id");
+            id.metadata().is_ok_and(|id| id.len() > 0)
+        })
+    }
+
     fn node(&self, name: &LaneName) -> Result<&Arc<Node>> {
         self.nodes.get(name).ok_or_else(|| unknown(name))
     }
@@ -219,10 +229,8 @@ impl Provider for Vagrant {
     async fn destroy(&self, node: &LaneName, io: &Io) -> Result<()> {
         self.node(node)?.destroy(io).await?;
         let _one_at_a_time = self.shared.lock().await;
-        for other in self.nodes.values() {
-            if other.id()?.is_some() {
-                return Ok(());
-            }
+        if self.has_machines() {
+            return Ok(());
         }
         self.hypervisor.after_last(io).await
     }

@@ -212,8 +212,11 @@ impl Libvirt {
 
     /// Notes that this sandbox uses the network of all of Vagrant's projects, where wdev is about to
     /// cause it or has.
-    async fn claim_management(&self, there: bool) -> Result<()> {
+    async fn claim_management(&self, io: &Io) -> Result<()> {
+        // Another sandbox that is just giving it up holds the ledger meanwhile.
         let mut open = self.site.ledger.open(self.site.clock).await?;
+        let networks = self.virsh.networks(io).await?;
+        let there = networks.iter().any(|network| network.name == MANAGEMENT);
         if there && open.find(NETWORK, MANAGEMENT).is_none() {
             return Ok(());
         }
@@ -294,8 +297,7 @@ impl Hypervisor for Libvirt {
     async fn before_start(&self, machine: &MachineRef, io: &Io) -> Result<()> {
         let networks = self.virsh.networks(io).await?;
         self.check_network(&networks, true, io).await?;
-        let there = networks.iter().any(|network| network.name == MANAGEMENT);
-        self.claim_management(there).await?;
+        self.claim_management(io).await?;
         let unique = &machine.unique;
         if self.virsh.domain_id(unique, io).await?.is_none() {
             let boxes = images::boxes(&self.site.dir);
@@ -375,6 +377,12 @@ impl Hypervisor for Libvirt {
             return Ok(());
         }
         let network = &self.site.network;
+        // Vagrant may not have written down yet that there is one.
+        let ours = format!("{network}-");
+        let domains = self.virsh.domains(io).await?;
+        if domains.iter().any(|domain| domain.starts_with(&ours)) {
+            return Ok(());
+        }
         if let Some(why) = self.drop_network(network, io).await? {
             io.note(format!("the network `{network}` stays: {why}"));
         }
