@@ -22,9 +22,9 @@ and of the same moment.
 Without it the clock is left alone.
 
 Refuses: what is no Windows Server, a build that is not known or not the one that is asked for, too little free
-space, an evaluation licence that has expired.
+space as long as nothing is installed, an evaluation licence that has expired.
 
-Changes on the node: the clock and the time zone (UTC), the service W32Time, the power plan and its idle
+Changes on the node: the clock and the time zone (UTC), the service W32Time and its triggers, the power plan and its idle
 timeouts, the registry (Windows Update waits to be asked, no hibernation, names of SMB shares in containers), the
 range of ports, the firewall's profiles (each lets its inbound rules count) and a rule `wdev-icmp4` for pings, the
 user's password and account, which expire no more.
@@ -44,6 +44,7 @@ To look at it by hand:
 .NOTES
 ProductType: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-operatingsystem
 LicenseStatus, GracePeriodRemaining (minutes): https://learn.microsoft.com/previous-versions/windows/desktop/sppwmi/softwarelicensingproduct
+W32Time outside a domain: https://learn.microsoft.com/troubleshoot/windows-client/active-directory/w32time-not-start-on-workgroup
 An evaluation that has expired shuts the machine down every hour (event of the Windows License Monitoring
 Service); `slmgr /rearm`: https://learn.microsoft.com/windows-server/get-started/activation-slmgr-vbs-options
 The numbers: src/release/data/windows-node.json, with a source each.
@@ -51,6 +52,13 @@ The numbers: src/release/data/windows-node.json, with a source each.
 
 
 $WdevPingRule = 'wdev-icmp4'
+
+# What starts and ends W32Time by whether the machine is in a domain: without one it ends right after each boot,
+# although it starts by itself.
+$WdevTimeTrigger = 'HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\TriggerInfo\0'
+
+# What is there as soon as the machine begins to be a node.
+$WdevWorks = 'C:\Program Files\containerd\containerd.exe', 'C:\k\kubelet.exe'
 
 # A licence of Windows itself, by its application's number.
 $WdevLicenceFilter = "ApplicationID = '55c92734-d682-4d71-983e-d6ec3f16059f' AND PartialProductKey IS NOT NULL"
@@ -100,7 +108,9 @@ function Get-WdevMisfit {
         return ('the machine runs ' + $seen + ', but `windows: ' + $WdevData.windows + '` is asked for: write `windows: ' + $version[0].windows + '` or use another box')
     }
     $free = Get-WdevFreeMib
-    if ($free -lt $WdevData.freeMib) {
+    # What a node has on its disk later is its own business.
+    $fresh = @($WdevWorks | Where-Object -FilterScript { Test-Path -LiteralPath $_ }).Count -eq 0
+    if ($fresh -and $free -lt $WdevData.freeMib) {
         return ('drive C: has ' + $free + ' MiB free, and a node needs ' + $WdevData.freeMib + ' MiB: use a box with a larger disk, or make its partition larger')
     }
     if ((Get-WdevLicence).State -eq 'expired') {
@@ -215,6 +225,9 @@ function Invoke-WdevRun {
         Set-TimeZone -Id 'UTC'
     }
     $service = Get-Service -Name 'W32Time'
+    if (Test-Path -LiteralPath $WdevTimeTrigger) {
+        [void]@(Invoke-WdevNative -FilePath 'sc.exe' -ArgumentList 'triggerinfo', 'W32Time', 'delete')
+    }
     if ($service.StartType -ne 'Automatic') {
         Set-Service -Name 'W32Time' -StartupType 'Automatic'
     }
@@ -266,6 +279,9 @@ function Invoke-WdevProbe {
     $service = Get-Service -Name 'W32Time'
     if ($service.StartType -ne 'Automatic' -or $service.Status -ne 'Running') {
         Stop-WdevProbe -Reason 'the service W32Time does not run, or not by itself'
+    }
+    if (Test-Path -LiteralPath $WdevTimeTrigger) {
+        Stop-WdevProbe -Reason 'the service W32Time ends at the next boot: the machine is in no domain'
     }
     if (-not (Test-WdevScheme)) {
         Stop-WdevProbe -Reason 'another power plan is active'

@@ -158,7 +158,7 @@ function Assert-WdevClock {
     $now = [DateTime]::UtcNow
     if ($now -lt $from -or $now -gt $until) {
         $valid = $from.ToString('yyyy-MM-dd HH:mm:ss', [cultureinfo]::InvariantCulture)
-        throw ('the clock of this computer is wrong: it says ' + (Get-WdevTime) + ', and the certificate of the cluster was made at ' + $valid + ' UTC; set it right, for instance by: w32tm.exe /resync /force')
+        throw ('the clock of this computer is wrong: it says ' + (Get-WdevTime) + ', and the certificate of the cluster was made at ' + $valid + ' UTC; set it right, for instance by: Start-Service W32Time; w32tm.exe /resync /force')
     }
 }
 
@@ -219,6 +219,8 @@ function Join-WdevNode {
         Stop-WdevJoin -Words $_.Exception.Message
     }
     Remove-WdevSecretFile
+    # Whatever ends this run now, what the node has joined with stays known.
+    Write-WdevFile -Path $WdevJoined -Text ((Get-WdevSettings) + "`n")
     Remove-Item -LiteralPath $WdevBegun -Force
 }
 

@@ -78,10 +78,15 @@ function Invoke-WdevRun {
         if (Test-WdevPrivateAddress -Address $address) {
             $there = $true
         } else {
-            Remove-NetIPAddress -InterfaceIndex $adapter.ifIndex -IPAddress $address.IPAddress -Confirm:$false
+            # DHCP's goes by itself, sooner or later.
+            $old = @{ InterfaceIndex = $adapter.ifIndex; IPAddress = $address.IPAddress }
+            Remove-NetIPAddress @old -Confirm:$false -ErrorAction SilentlyContinue
         }
     }
     if (-not $there) {
+        # One that Windows only remembers, as after a virtual switch took the adapter, cannot be made again.
+        $remembered = @{ InterfaceIndex = $adapter.ifIndex; AddressFamily = 'IPv4'; PolicyStore = 'PersistentStore' }
+        Remove-NetIPAddress @remembered -Confirm:$false -ErrorAction SilentlyContinue
         $new = @{
             InterfaceIndex = $adapter.ifIndex
             IPAddress = $WdevData.address

@@ -49,7 +49,9 @@ function Install-WdevSshFromArchive {
     Get-ChildItem -LiteralPath $script[0].DirectoryName | Copy-Item -Destination $programs -Recurse -Force
     Remove-Item -LiteralPath $unpacked -Recurse -Force
     $install = Resolve-WdevPath -Path ($programs + '\install-sshd.ps1')
-    $arguments = '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $install
+    # It asks before it changes rights, and `-File` could not hand on that it is not to.
+    $call = '& ''' + $install + ''' -Confirm:$false'
+    $arguments = '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-Command', $call
     Invoke-WdevNative -FilePath 'powershell' -ArgumentList $arguments
     Remove-Item -LiteralPath $WdevData.archive -Force
 }

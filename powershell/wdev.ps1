@@ -11,10 +11,23 @@ function Move-WdevFile {
     param([string]$From, [string]$To)
     $source = Resolve-WdevPath -Path $From
     $target = Resolve-WdevPath -Path $To
-    if ([System.IO.File]::Exists($target)) {
-        [System.IO.File]::Replace($source, $target, [NullString]::Value)
-    } else {
-        [System.IO.File]::Move($source, $target)
+    $tries = 0
+    while ($true) {
+        try {
+            if ([System.IO.File]::Exists($target)) {
+                [System.IO.File]::Replace($source, $target, [NullString]::Value)
+            } else {
+                [System.IO.File]::Move($source, $target)
+            }
+            return
+        } catch {
+            # A virus scanner may have either open for a moment.
+            $tries++
+            if ($tries -ge 5) {
+                throw
+            }
+            Start-Sleep -Milliseconds 200
+        }
     }
 }
 

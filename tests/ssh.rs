@@ -218,6 +218,11 @@ async fn commands_share_a_connection_that_is_replaced_when_it_is_gone() {
     assert!(lines.contains(&said(Stream::Stdout, "out")), "{lines:?}");
     assert!(lines.contains(&said(Stream::Stderr, "err")), "{lines:?}");
 
+    // The words of another client are no failure of this one.
+    let refused = "ssh: connect to host elsewhere port 22: Connection refused";
+    let (ended, _) = line(&way, &format!("echo '{refused}' >&2; exit 255")).await;
+    assert_eq!(ended, Ended::Command(255));
+
     // Two at once, and one after the other: one connection.
     let (one, two) = tokio::join!(line(&way, "exit 3"), line(&way, "exit 4"));
     assert_eq!((one.0, two.0), (Ended::Command(3), Ended::Command(4)));

@@ -1,15 +1,25 @@
-# The host network service (HNS), which makes the networks of containers. It comes with the feature `Containers`,
-# and its cmdlets (module HostNetworkingService) with it.
+# The host network service (HNS), which makes the networks of containers. It comes with the feature `Containers`. Its
+# cmdlets (module HostNetworkingService) may come with Hyper-V only (microsoft/containers-toolkit, its module's notes):
+# without them nobody can ask it, and its service is all that is looked at.
 #
 # The repair does what microsoft/SDN and the clean-up script of Microsoft's container documentation do by hand
 # (MicrosoftDocs/Virtualization-Documentation, windows-server-container-tools/CleanupContainerHostNetworking):
 # start it anew, and where that is not enough, without the file in which it keeps its networks. Network plugins
 # make theirs again. Its cmdlets are functions of a script module, in which an error ends nothing unless it is told to.
 
+# How long a service that has just started may take to answer, in seconds.
+$WdevHnsPatience = 30
 $WdevHnsData = 'C:\ProgramData\Microsoft\Windows\HNS\HNS.data'
+
+function Test-WdevHnsAsked {
+    $null -ne (Get-Command -Name 'Get-HnsNetwork' -ErrorAction SilentlyContinue)
+}
 
 # What HNS says against being asked; nothing when it answers.
 function Get-WdevHnsFailure {
+    if (-not (Test-WdevHnsAsked)) {
+        return
+    }
     try {
         [void]@(Get-HnsNetwork -ErrorAction 'Stop')
     } catch {
@@ -17,10 +27,25 @@ function Get-WdevHnsFailure {
     }
 }
 
-# Networks of a container engine that is gone: their address translation gets in the way of a network plugin's,
-# and nobody would use them. Docker's belong to it as long as it is there.
+# As `Get-WdevHnsFailure`, once it answers or its patience is over: that the service runs does not say that it answers.
+function Wait-WdevHns {
+    $clock = [System.Diagnostics.Stopwatch]::StartNew()
+    while ($true) {
+        $failure = Get-WdevHnsFailure
+        if ($null -eq $failure -or $clock.Elapsed.TotalSeconds -ge $WdevHnsPatience) {
+            return $failure
+        }
+        Start-Sleep -Seconds 1
+    }
+}
+
+# The network that Windows makes by itself from 2022 on, or a container engine that is gone: its address translation
+# gets in the way of a network plugin's. Docker's belongs to it as long as it is there, and on a node of a cluster
+# nothing is taken away: HNS may make it anew at any start.
 function Get-WdevStaleNetwork {
-    if ($null -eq (Get-Service -Name 'docker' -ErrorAction SilentlyContinue)) {
+    $docker = Get-Service -Name 'docker' -ErrorAction SilentlyContinue
+    $joined = Test-Path -LiteralPath 'C:\etc\kubernetes\kubelet.conf'
+    if ($null -eq $docker -and -not $joined -and (Test-WdevHnsAsked)) {
         Get-HnsNetwork -ErrorAction 'Stop' | Where-Object -FilterScript { $_.Type -eq 'nat' -and $_.Name -eq 'nat' }
     }
 }
@@ -58,11 +83,11 @@ function Repair-WdevHns {
     if ($service.Status -ne 'Running') {
         Start-Service -Name 'hns'
     }
-    $failure = Get-WdevHnsFailure
+    $failure = Wait-WdevHns
     if ($null -ne $failure) {
         Write-WdevLog -Level 'warning' -Text ('HNS does not answer and is started anew: ' + $failure)
         Restart-Service -Name 'hns' -Force
-        $failure = Get-WdevHnsFailure
+        $failure = Wait-WdevHns
     }
     if ($null -ne $failure) {
         Write-WdevLog -Level 'warning' -Text ('HNS still does not answer and forgets its networks: ' + $failure)
@@ -71,13 +96,13 @@ function Repair-WdevHns {
             Remove-Item -LiteralPath $WdevHnsData -Force
         }
         Start-Service -Name 'hns'
-        $failure = Get-WdevHnsFailure
+        $failure = Wait-WdevHns
     }
     if ($null -ne $failure) {
         throw ('the host network service does not answer, also after a new start without ' + $WdevHnsData + ': ' + $failure)
     }
     foreach ($network in @(Get-WdevStaleNetwork)) {
-        Write-WdevLog -Text ('removing the HNS network ' + $network.Name + ', left over from a container engine')
+        Write-WdevLog -Text ('removing the HNS network ' + $network.Name + ', which gets in the way of a network plugin')
         $network | Remove-HnsNetwork -ErrorAction 'Stop'
     }
 }

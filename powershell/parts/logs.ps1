@@ -19,6 +19,8 @@ function Register-WdevTrimLogs {
         Action = New-ScheduledTaskAction -Execute 'powershell.exe' -Argument $line
         # Once, and again each hour: there is no other way to say it.
         Trigger = New-ScheduledTaskTrigger -Once -At ([datetime]::Today) -RepetitionInterval ([timespan]::FromHours(1))
+        # Where the host tells its guest of a battery, too.
+        Settings = New-ScheduledTaskSettingsSet -AllowStartIfOnBatteries -DontStopIfGoingOnBatteries
         Principal = New-ScheduledTaskPrincipal -UserId 'SYSTEM' -LogonType 'ServiceAccount'
     }
     [void](Register-ScheduledTask @task)

@@ -63,7 +63,10 @@ function Get-WdevTrouble {
     # The newest that says something: what Go prints when it gives up is in another one than klog's words.
     $logs = @()
     if (Test-Path -LiteralPath $WdevKubeletLogs) {
-        $logs = @(Get-ChildItem -LiteralPath $WdevKubeletLogs -Filter '*.log' | Where-Object -FilterScript { $_.Length -gt 0 })
+        # A folder tells the length of a file that is still open as it was before; the file itself knows.
+        $logs = @(Get-ChildItem -LiteralPath $WdevKubeletLogs -Filter '*.log' | ForEach-Object -Process {
+            Get-Item -LiteralPath ($WdevKubeletLogs + '\' + $_.Name)
+        } | Where-Object -FilterScript { $_.Length -gt 0 })
     }
     if ($logs.Count -eq 0) {
         return ('the kubelet has written nothing into ' + $WdevKubeletLogs)

@@ -83,7 +83,15 @@ function Stop-WdevService {
         return
     }
     $service.DependentServices | Where-Object -FilterScript { $_.Status -ne 'Stopped' } | ForEach-Object -Process { $_.Name }
+    $process = (Get-WdevService -Name $Name).ProcessId
     Stop-Service -Name $Name -Force
+    # A program may say that it has stopped before it ends, and hold its ports and files until then.
+    if ($process) {
+        $clock = [System.Diagnostics.Stopwatch]::StartNew()
+        while ($null -ne (Get-Process -Id $process -ErrorAction SilentlyContinue) -and $clock.Elapsed.TotalSeconds -lt 15) {
+            Start-Sleep -Milliseconds 200
+        }
+    }
 }
 
 # Starts a service, and holds that it runs: right away, and each time that `Ready` is asked until it says yes. What

@@ -158,6 +158,16 @@ fn a_failed_join_leaves_no_token_and_is_done_again() {
 }
 
 #[test]
+fn what_a_node_has_joined_with_is_known_as_soon_as_it_has() {
+    let Some(worker) = Worker::new() else { return };
+    // The script is killed while it waits for the cluster to know the node.
+    worker.call("wdev_join token ca").ok();
+    worker
+        .world
+        .by_hand("grep -q '^settings ' kept/joined && [[ ! -e kept/begun ]]");
+}
+
+#[test]
 fn what_is_half_or_elsewhere_or_otherwise_joined_is_reset_and_joins_anew() {
     for (change, words) in [
         ("rm etc/kubelet.conf", "never finished"),

@@ -126,7 +126,7 @@ fn of_two_sandboxes_that_begin_at_the_same_time_one_gets_the_addresses() {
     };
     while runs.iter_mut().filter_map(refused).count() == 0 {
         let over = |(_, run): &mut (&str, Child)| run.try_wait().unwrap().is_some();
-        assert!(!runs.iter_mut().all(|run| over(run)), "both had them");
+        assert!(!runs.iter_mut().all(over), "both had them");
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(

@@ -64,6 +64,19 @@ fn the_private_adapter_gets_its_address_and_loses_others() {
     );
 }
 
+/// As after a virtual switch took the adapter and its address with it.
+#[test]
+fn an_address_that_windows_only_remembers_can_be_set_again() {
+    let Some(node) = Node::new(&two_adapters()) else {
+        return;
+    };
+    node.change(|world| {
+        world["remembered"] = json!([{"ifIndex": 7, "IPAddress": "192.168.56.11"}]);
+    });
+    assert!(node.call(&body(), Mode::Run).done().in_place);
+    assert_eq!(node.world()["remembered"], json!([]));
+}
+
 #[test]
 fn without_a_hardware_address_the_address_step_says_who_knows_it() {
     let Some(node) = Node::new(&json!({})) else {

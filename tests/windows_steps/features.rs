@@ -218,6 +218,14 @@ fn one_more_reboot_is_asked_for_while_windows_waits_for_one() {
     assert_eq!(node.probe(&body), None);
 }
 
+/// The step, which waits for no answer.
+fn hns() -> String {
+    let body = prepare::hns().unwrap();
+    let hasty = body.replace("$WdevHnsPatience = 30", "$WdevHnsPatience = 0");
+    assert_ne!(hasty, body);
+    hasty
+}
+
 /// A node with the feature, and HNS as its step leaves it.
 fn hns_ready(body: &str) -> Option<Node> {
     let node = ready(&plain())?;
@@ -229,7 +237,7 @@ fn hns_ready(body: &str) -> Option<Node> {
 fn the_host_network_service_is_made_ready_however_often_it_is_interrupted() {
     every_way(&Scene {
         name: "hns",
-        body: &prepare::hns().unwrap(),
+        body: &hns(),
         secrets: &[],
         node: &|| {
             let node = ready(&plain())?;
@@ -247,7 +255,7 @@ fn the_host_network_service_is_made_ready_however_often_it_is_interrupted() {
 
 #[test]
 fn a_broken_host_network_service_is_repaired() {
-    let body = prepare::hns().unwrap();
+    let body = hns();
     let data = "c/ProgramData/Microsoft/Windows/HNS/HNS.data";
     let says = "The object exporter specified was not found";
     for (heals, forgets) in [("restart", false), ("data", true)] {
@@ -281,8 +289,30 @@ fn a_broken_host_network_service_is_repaired() {
 }
 
 #[test]
-fn only_the_nat_network_that_nobody_uses_is_removed() {
+fn a_host_network_service_that_is_only_slow_is_left_alone() {
     let body = prepare::hns().unwrap();
+    let Some(node) = hns_ready(&body) else { return };
+    node.change(|world| {
+        world["hns"] = json!({"networks": [], "says": "busy", "asks": 3});
+        world["log"] = json!([]);
+    });
+    assert!(node.call(&body, Mode::Run).done().in_place);
+    assert_eq!(node.log(), [] as [String; 0]);
+}
+
+#[test]
+fn without_its_cmdlets_the_host_network_services_state_is_enough() {
+    let body = hns();
+    let Some(node) = hns_ready(&body) else { return };
+    node.change(|world| world["hns_cmdlets"] = json!(false));
+    assert_eq!(node.probe(&body), None);
+    node.change(|world| world["services"]["hns"]["Status"] = json!("Stopped"));
+    assert!(node.call(&body, Mode::Run).done().in_place);
+}
+
+#[test]
+fn only_the_nat_network_that_nobody_uses_is_removed() {
+    let body = hns();
     let Some(node) = hns_ready(&body) else { return };
     let of_plugin = json!({"Name": "Calico", "Type": "L2Bridge"});
     let nat = json!({"Name": "nat", "Type": "nat"});
@@ -296,5 +326,15 @@ fn only_the_nat_network_that_nobody_uses_is_removed() {
         world["services"]["docker"] =
             json!({"Name": "docker", "Status": "Running", "StartType": "Automatic"});
     });
+    assert_eq!(node.probe(&body), None);
+
+    // Nor does a node of a cluster lose it: HNS may have made it anew at a boot.
+    node.change(|world| {
+        world["services"].as_object_mut().unwrap().remove("docker");
+    });
+    assert!(node.probe(&body).is_some());
+    let conf = node.path("c/etc/kubernetes/kubelet.conf");
+    std::fs::create_dir_all(conf.parent().unwrap()).unwrap();
+    std::fs::write(conf, "joined").unwrap();
     assert_eq!(node.probe(&body), None);
 }

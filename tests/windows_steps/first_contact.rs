@@ -32,7 +32,11 @@ fn state(node: &Node) -> Value {
     )
 }
 
-/// With a profile of the firewall that lets nothing in, and a user who must change the password.
+/// What ends the time service outside a domain.
+const TRIGGER: &str = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\TriggerInfo\0";
+
+/// With a profile of the firewall that lets nothing in, a user who must change the password, and what every Windows
+/// has in its registry.
 fn stock() -> Option<Node> {
     let profile = |name: &str, rules: &str| json!({"Name": name, "Enabled": "True", "AllowInboundRules": rules});
     let node = Node::new(&json!({"profiles": {
@@ -42,7 +46,10 @@ fn stock() -> Option<Node> {
     }}))?;
     let user = json!({"PasswordExpires": "2026-04-12T08:00:00Z", "AccountExpires": "2027-01-01T00:00:00Z", "PasswordLastSet": null});
     let name = node.user();
-    node.change(|world| world["users"] = json!({ name: user }));
+    node.change(|world| {
+        world["users"] = json!({ name: user });
+        world["registry"] = json!({TRIGGER: {"Type": 3, "Action": 2}});
+    });
     Some(node)
 }
 
@@ -124,6 +131,29 @@ fn what_cannot_become_a_node_is_refused_with_what_was_seen() {
         });
         assert!(node.call(&body(), Mode::Run).done().in_place);
     }
+}
+
+#[test]
+fn a_node_that_has_filled_its_disk_since_is_still_one() {
+    let Some(node) = stock() else { return };
+    assert!(node.call(&body(), Mode::Run).done().in_place);
+    node.change(|world| world["disk_free"] = json!(9_000_000_000_u64));
+    assert!(node.probe(&body()).unwrap().contains("MiB free"));
+    let kubelet = node.path("c/k/kubelet.exe");
+    std::fs::create_dir_all(kubelet.parent().unwrap()).unwrap();
+    std::fs::write(kubelet, "").unwrap();
+    assert_eq!(node.probe(&body()), None);
+    assert!(node.call(&body(), Mode::Run).done().in_place);
+}
+
+#[test]
+fn the_time_service_runs_after_every_boot() {
+    let Some(node) = stock() else { return };
+    assert!(node.call(&body(), Mode::Run).done().in_place);
+    node.boot();
+    assert_eq!(node.probe(&body()), None);
+    node.change(|world| world["registry"][TRIGGER] = json!({}));
+    assert!(node.probe(&body()).unwrap().contains("in no domain"));
 }
 
 #[test]

@@ -310,6 +310,25 @@ fn each_state_is_told_and_only_what_is_half_joins_anew() {
 }
 
 #[test]
+fn what_a_node_has_joined_with_is_known_as_soon_as_it_has() {
+    let Some(node) = node(&world(flags)) else {
+        return;
+    };
+    // The cluster does not tell of it in time: the step ends without having seen it.
+    change(&node, |world| {
+        world["fail"]["kubectl"] = json!("Error from server (NotFound): nodes \"winw1\" not found");
+    });
+    assert!(!run(&node, &body()).why().is_empty());
+    change(&node, |world| world["fail"] = json!({}));
+    assert_eq!(state(&node, &body()).0.as_deref(), Some("joined"));
+    let other = joining(&format!("{CONFIG}# changed\n"));
+    assert_eq!(
+        state(&node, &other).1,
+        "the settings that it joined with have changed"
+    );
+}
+
+#[test]
 fn a_token_that_has_expired_leaves_the_node_as_it_was_and_a_new_one_joins_it() {
     let body = body();
     let Some(node) = node(&world(|world| {

@@ -180,6 +180,19 @@ fn a_node_of_a_cluster_gets_other_programs_however_often_it_is_interrupted() {
     );
 }
 
+/// A kubelet says that it has stopped before it has given its ports back.
+#[test]
+fn a_kubelet_that_is_stopped_is_waited_for_until_it_has_ended() {
+    let Some(node) = joined() else { return };
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", "sleep 6 >/dev/null 2>&1 & echo $!"]);
+    let id = String::from_utf8(common::run(shell, b"")).unwrap();
+    let id: u32 = id.trim().parse().unwrap();
+    node.change(|world| world["services"]["kubelet"]["ProcessId"] = json!(id));
+    let _ = run(&node).done();
+    assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+}
+
 #[test]
 fn a_new_node_has_a_kubelet_that_waits_for_kubeadm() {
     let Some(node) = ready(&json!({})) else {

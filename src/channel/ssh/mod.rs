@@ -193,9 +193,11 @@ impl Ssh {
             command = command.stdout(output);
         }
         let mut last_errors = Vec::new();
+        let mut alone = master.is_none();
         let mut take = |stream: Stream, text: &str| {
             if stream == Stream::Stderr {
                 if text.starts_with(NO_MORE) {
+                    alone = true;
                     return;
                 }
                 last_errors.push(text.to_owned());
@@ -208,6 +210,12 @@ impl Ssh {
         let finished = run(command, stop, &mut take).await?;
         let ended = ended::ended(&finished, &last_errors);
         match master {
+            // The words are the command's own, which may be an ssh that failed.
+            Some(master)
+                if finished.code == Some(ended::OWN_FAILURE) && !alone && master.lives() =>
+            {
+                Ok(Ended::Command(ended::OWN_FAILURE))
+            }
             // The client says nothing when its master is gone.
             Some(master) if ended == Ended::Command(ended::OWN_FAILURE) && !master.lives() => {
                 Ok(Ended::cut("the shared connection ended"))

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::listen::{Listener, Unseen, judge, nonce};
 use super::node::Node;
 use crate::channel::ssh::{Ended, Talk};
-use crate::channel::{Io, Report, Script};
+use crate::channel::{Io, Os, Report, Script};
 use crate::error::{Failure, Kind, Result, io_failure};
 use crate::event::Stream;
 use crate::stop::Level;
@@ -193,6 +193,9 @@ fn unproven(node: &Node, script: &Script, code: i32) -> Failure {
     .because(format!(
         "its shell ended with exit code {code} and without a word of the script"
     ))
-    .advise("see whether you may become root there without a password: `sudo -n true`");
+    .advise(match script.os {
+        Os::Linux => "see whether you may become root there without a password: `sudo -n true`",
+        Os::Windows => "see whether Vagrant's user is an administrator there",
+    });
     with_way(node, failure)
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::node::{Node, read, write};
 use crate::channel::wrap::{End, Reader, Said};
-use crate::channel::{Io, Line, Mode, Report, Script, Secret};
+use crate::channel::{Io, Line, Mode, Os, Report, Script, Secret};
 use crate::error::{Failure, Kind, Result};
 use crate::event::Stream;
 use crate::home::remove_file;
@@ -133,7 +133,11 @@ pub(super) fn judge(
             ),
         )
         .advise(format!(
-            "see what it does: `wdev exec {on} -- ps -ef`; restarting the node ends it"
+            "see what it does: `wdev exec {on} -- {}`; restarting the node ends it",
+            match script.os {
+                Os::Linux => "ps -ef",
+                Os::Windows => "tasklist",
+            }
         )),
     };
     Err(Box::new(failure))

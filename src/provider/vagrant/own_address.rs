@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::lock::Held;
 use super::node::{Node, absent, read, write};
-use crate::channel::Io;
 use crate::channel::ssh::{self, Ended, Pins, Ssh, Talk};
+use crate::channel::{Io, Os};
 use crate::error::{Failure, Kind, Result};
 use crate::home::remove_file;
 use crate::provider::{Machine, Power};
@@ -127,7 +127,11 @@ impl Node {
             .because(why)
             .advise("see whether the host's own address in that network is still there")
             .advise(format!(
-                "and what the node has: `wdev exec {name} -- ip address`"
+                "and what the node has: `wdev exec {name} -- {}`",
+                match self.machine.os {
+                    Os::Linux => "ip address",
+                    Os::Windows => "ipconfig",
+                }
             )),
         )
     }

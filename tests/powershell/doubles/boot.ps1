@@ -42,7 +42,9 @@ function Invoke-Boot {
     }
     Add-FeatureServices -World $World
     foreach ($service in $World.services.Values) {
-        $service.Status = if ($service.StartType -eq 'Automatic') { 'Running' } else { 'Stopped' }
+        $trigger = 'HKLM:\SYSTEM\CurrentControlSet\Services\' + $service.Name + '\TriggerInfo\0'
+        $starts = $service.StartType -eq 'Automatic' -and -not (Test-RegistryKey -World $World -Path $trigger)
+        $service.Status = if ($starts) { 'Running' } else { 'Stopped' }
     }
     Invoke-NextBoot -World $World
 }

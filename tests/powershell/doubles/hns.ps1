@@ -1,5 +1,6 @@
 # The host network service. `hns` has its networks and, when it is broken, `says` (its words) and `heals` (`restart`,
-# `data` or `never`).
+# `data` or `never`). With `asks` it answers
+# after so many questions. Where `hns_cmdlets` is false the machine has no cmdlets for it.
 
 function Get-Hns {
     param($World)
@@ -19,6 +20,13 @@ function Get-HnsFailure {
     }
     if ($hns.ContainsKey('says')) {
         'HNS failed with error : ' + $hns.says
+        if ($hns.ContainsKey('asks')) {
+            $hns.asks--
+            if ($hns.asks -eq 0) {
+                $hns.Remove('says')
+            }
+            Write-World -World $World
+        }
     }
 }
 
@@ -50,6 +58,11 @@ function Remove-HnsNetwork {
             Save-World -World $world -Said "Remove-HnsNetwork $($network.Name)"
         }
     }
+}
+
+if ((Microsoft.PowerShell.Management\Test-Path -LiteralPath $worldPath) -and (Read-World)['hns_cmdlets'] -is [bool]) {
+    Remove-Item -LiteralPath 'function:Get-HnsNetwork'
+    Remove-Item -LiteralPath 'function:Remove-HnsNetwork'
 }
 
 # What a new start of the service does to it.

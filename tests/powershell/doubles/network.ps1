@@ -16,19 +16,31 @@ function Get-NetIPAddress {
     $found | ForEach-Object { [pscustomobject]$_ }
 }
 
+# `remembered` are the addresses that are in the persistent store alone.
 function New-NetIPAddress {
     [CmdletBinding()]
     param([uint32]$InterfaceIndex, [string]$IPAddress, [byte]$PrefixLength, [string]$AddressFamily)
     $world = Read-World
+    $remembered = Get-Part -World $world -Name 'remembered' -Default @()
+    if (@($remembered | Where-Object { $_.ifIndex -eq $InterfaceIndex -and $_.IPAddress -eq $IPAddress }).Count -gt 0) {
+        throw 'Instance MSFT_NetIPAddress already exists'
+    }
     $world.addresses = @($world.addresses) + @{ ifIndex = $InterfaceIndex; IPAddress = $IPAddress; PrefixLength = $PrefixLength }
     Save-World -World $world -Said "New-NetIPAddress $InterfaceIndex $IPAddress/$PrefixLength"
 }
 
 function Remove-NetIPAddress {
     [CmdletBinding(SupportsShouldProcess)]
-    param([uint32]$InterfaceIndex, [string]$IPAddress)
+    param([uint32]$InterfaceIndex, [string]$IPAddress, [string]$AddressFamily, [string]$PolicyStore)
     $world = Read-World
-    $world.addresses = @($world.addresses | Where-Object { $_.ifIndex -ne $InterfaceIndex -or $_.IPAddress -ne $IPAddress })
+    $part = if ($PolicyStore -eq 'PersistentStore') { 'remembered' } else { 'addresses' }
+    $all = Get-Part -World $world -Name $part -Default @()
+    $kept = @($all | Where-Object { $_.ifIndex -ne $InterfaceIndex -or ($IPAddress -and $_.IPAddress -ne $IPAddress) })
+    if ($kept.Count -eq $all.Count) {
+        Write-Error -Message 'No matching MSFT_NetIPAddress objects found by CIM query.'
+        return
+    }
+    $world[$part] = $kept
     Save-World -World $world -Said "Remove-NetIPAddress $InterfaceIndex $IPAddress"
 }
 

@@ -176,6 +176,7 @@ function Get-CimService {
         State = [string]$service.Status
         StartMode = $modes[[string]$service.StartType]
         PathName = [string]$service['PathName']
+        ProcessId = [int]$service['ProcessId']
         ExitCode = [int]$service['ExitCode']
         ServiceSpecificExitCode = [int]$service['SpecificExitCode']
     }
@@ -215,6 +216,7 @@ function Invoke-CimMethod {
 # Its words are German ones, because scripts must not depend on the system's language.
 function sc.exe {
     $world = Read-World
+    Add-BuiltIn -World $world
     $words = @($args | ForEach-Object { [string]$_ })
     $service = $world.services[$words[1]]
     $global:LASTEXITCODE = 0
@@ -222,6 +224,16 @@ function sc.exe {
         '[SC] OpenService FEHLER 1060:'
         'Der angegebene Dienst ist kein installierter Dienst.'
         $global:LASTEXITCODE = 1060
+        return
+    }
+    if (($words -join ' ') -match '^triggerinfo \S+ delete$') {
+        $registry = Get-Registry -World $world
+        $below = 'HKLM:\SYSTEM\CurrentControlSet\Services\' + $words[1] + '\TriggerInfo\'
+        foreach ($key in @($registry.Keys | Where-Object { $_ -like ($below + '*') })) {
+            $registry.Remove($key)
+        }
+        Save-World -World $world -Said ('sc.exe ' + ($words -join ' '))
+        '[SC] ChangeServiceConfig2 ERFOLG'
         return
     }
     # Between the equals sign and the value stands a space.

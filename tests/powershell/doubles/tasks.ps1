@@ -18,6 +18,12 @@ function New-ScheduledTaskPrincipal {
     $UserId
 }
 
+function New-ScheduledTaskSettingsSet {
+    [CmdletBinding()]
+    param([switch]$AllowStartIfOnBatteries, [switch]$DontStopIfGoingOnBatteries)
+    "$AllowStartIfOnBatteries $DontStopIfGoingOnBatteries"
+}
+
 function Get-ScheduledTask {
     [CmdletBinding()]
     param([string]$TaskName)
@@ -31,7 +37,7 @@ function Get-ScheduledTask {
 
 function Register-ScheduledTask {
     [CmdletBinding()]
-    param([string]$TaskName, $Action, $Trigger, $Principal)
+    param([string]$TaskName, $Action, $Trigger, $Settings, $Principal)
     $world = Read-World
     $tasks = Get-Part -World $world -Name 'tasks' -Default @{}
     if ($tasks.ContainsKey($TaskName)) {
