@@ -313,11 +313,16 @@ impl Running {
     }
 
     /// Waits for its end; gives the exit code and what it said on stderr.
-    pub fn end(mut self) -> (Option<i32>, String) {
-        while self.events.recv_timeout(HANG).is_ok() {}
-        let err = self.err.take().unwrap().recv_timeout(HANG).unwrap();
+    pub fn end(self) -> (Option<i32>, String) {
+        self.end_within(HANG).expect("it ends")
+    }
+
+    /// The same, unless it or what it has started goes on for longer than `limit` without a word.
+    pub fn end_within(mut self, limit: Duration) -> Option<(Option<i32>, String)> {
+        while self.events.recv_timeout(limit).is_ok() {}
+        let err = self.err.take()?.recv_timeout(limit).ok()?;
         let status = self.child.wait().unwrap();
-        (status.code(), String::from_utf8_lossy(&err).into_owned())
+        Some((status.code(), String::from_utf8_lossy(&err).into_owned()))
     }
 }
 

@@ -12,6 +12,7 @@ mod host;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use env::{Ran, Running};
 use host::{Host, until, windows};
@@ -269,20 +270,20 @@ fn the_command_to_repeat_by_hand_is_for_powershell() {
 fn what_wine_cannot_show() {
     let Some(host) = Host::new() else { return };
     host.script("vagrant", &vagrant("until-interrupted\n"));
-    // With one machine nothing else is being started when wdev is ended: Wine would leave it waiting for ever.
-    let all = fs::read_to_string(host.env.project.join("variables.yml")).unwrap();
-    let one = all.replace("[{name: w1, box: debian}]", "[]");
-    assert_ne!(one, all);
-    host.env.write("variables.yml", &one);
+
     let run = host.at_console("break", &DOCKER);
     until_vagrant_works(&host);
     host.press();
-    let (code, err) = run.end();
-    if code == Some(125) && err.contains("the key was not taken") {
-        common::allowed_skip("Ctrl-Break, which this Wine does not deliver");
-    } else {
-        assert_eq!(code, Some(130), "{err}");
-        assert!(err.contains("Ctrl-Break"), "{err}");
+    // What is just being started then is left waiting for ever by this Wine.
+    match run.end_within(Duration::from_secs(20)) {
+        Some((Some(125), err)) if err.contains("the key was not taken") => {
+            common::allowed_skip("Ctrl-Break, which this Wine does not deliver");
+        }
+        None => common::allowed_skip("Ctrl-Break, which this Wine does not deliver"),
+        Some((code, err)) => {
+            assert_eq!(code, Some(130), "{err}");
+            assert!(err.contains("Ctrl-Break"), "{err}");
+        }
     }
     for what in [
         "a console that is closed, which Wine does not tell of",
