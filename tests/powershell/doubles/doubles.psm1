@@ -2,8 +2,8 @@
 Set-StrictMode -Version Latest
 
 foreach ($part in @(
-    'world', 'boot', 'services', 'features', 'registry', 'network', 'firewall', 'hns', 'power', 'time', 'users', 'files',
-    'programs', 'kubernetes', 'tasks', 'system', 'handing_on', 'defender'
+    'world', 'boot', 'services', 'features', 'registry', 'network', 'firewall', 'power', 'time', 'users', 'files',
+    'programs', 'kubernetes', 'tasks', 'system', 'handing_on', 'defender', 'hns'
 )) {
     . (Join-Path -Path $PSScriptRoot -ChildPath ($part + '.ps1'))
 }
